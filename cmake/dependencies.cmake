@@ -1,0 +1,4 @@
+# Third-party libraries, as imported targets. Versions are asserted against deps.lock by the build.
+find_package(Threads REQUIRED)
+find_package(simdjson REQUIRED)
+find_package(nlohmann_json REQUIRED)

@@ -1,0 +1,37 @@
+# Compiler settings that every target shares.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # checks stay on: SKUA_DCHECK is for debug builds only
+add_compile_definitions($<$<CONFIG:Release>:NDEBUG>)
+
+set(SKUA_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined or thread")
+option(SKUA_FUZZ "Build the fuzz targets (needs clang)" OFF)
+
+# -ffp-contract=off: a fused multiply-add happens only where it is written (DESIGN: rounding contract).
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off -fno-math-errno)
+if(SKUA_SANITIZE)
+  add_compile_options(-fsanitize=${SKUA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
+  add_link_options(-fsanitize=${SKUA_SANITIZE})
+endif()
+
+find_program(SKUA_CCACHE ccache)
+if(SKUA_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${SKUA_CCACHE})
+endif()
+find_program(SKUA_MOLD mold)
+if(SKUA_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# skua_library(NAME folder/a.cc ... DEPS other ...): the static library of one src/ folder.
+function(skua_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+endfunction()
