@@ -1,0 +1,57 @@
+// Builds a Graph. Methods return value ids; the first error (a config whose sizes do not fit) is kept and
+// returned by finish(), so that a family's build() reads like the paper.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "ir/graph.h"
+
+namespace skua {
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(Numerics numerics) : numerics_(numerics) {}
+
+  const Numerics& numerics() const { return numerics_; }
+
+  /// Prefix of the labels and value names that follow, for example "layers.3".
+  void set_scope(std::string scope) { scope_ = std::move(scope); }
+
+  /// Declares a weight (the same name and shape twice gives the same id).
+  WeightId weight(std::string name, int64_t rows, int64_t cols);
+  WeightId vector(std::string name, int64_t size) { return weight(std::move(name), 1, size); }
+  SlotId slot(CacheSlot slot);
+
+  ValueId embed(WeightId table, float scale = 1.0f);
+  ValueId rms_norm(std::string_view label, ValueId x, RmsNorm norm, DType storage);
+  ValueId linear(std::string_view label, ValueId x, Linear linear, DType storage);
+  ValueId rope_angles(std::string_view label, RopeAngles angles);
+  ValueId rope(std::string_view label, ValueId x, ValueId angles, Rope rope, DType storage);
+  void kv_write(std::string_view label, ValueId k, ValueId v, SlotId slot);
+  ValueId attention(std::string_view label, ValueId q, Attention attention, DType storage);
+  ValueId act_mul(std::string_view label, ValueId gate, ValueId up, Act act, DType storage);
+  ValueId add(std::string_view label, ValueId a, ValueId b, DType storage);
+  ValueId scale(std::string_view label, ValueId x, float factor, DType storage);
+  ValueId softcap(std::string_view label, ValueId x, float cap, DType storage);
+  ValueId gather_rows(ValueId x);
+
+  /// Keeps the first error that a family finds itself.
+  void fail(Status status);
+
+  /// The validated graph with `logits` as its output, or the first error.
+  Result<Graph> finish(ValueId logits);
+
+ private:
+  ValueId emit(std::string_view label, Op op, std::vector<ValueId> inputs, DType storage);
+
+  Numerics numerics_;
+  std::string scope_;
+  Graph graph_;
+  std::unordered_map<std::string, WeightId> weight_ids_;
+  Status status_;
+};
+
+}  // namespace skua

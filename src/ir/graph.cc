@@ -1,0 +1,87 @@
+// Checks and prints graphs.
+#include "ir/graph.h"
+
+#include <sstream>
+
+namespace skua {
+namespace {
+
+Status at_node(const Node& node, const Status& status) {
+  return status.with_context(node.label + " (" + std::string(op_name(node.op)) + ")");
+}
+
+std::string_view lead_name(Lead lead) { return lead == Lead::kTokens ? "n_tokens" : "n_rows"; }
+
+void print_type(std::ostream& out, const Value& value) {
+  out << value.name << '[' << lead_name(value.type.lead) << ", " << value.type.width << "] "
+      << dtype_name(value.type.storage);
+}
+
+bool writes_slot(const Op& op) {
+  return std::holds_alternative<KvWrite>(op) || std::holds_alternative<RopeKvWrite>(op);
+}
+
+}  // namespace
+
+Status validate(const Graph& graph) {
+  std::vector<char> made(graph.values.size(), 0);
+  std::vector<char> written(graph.slots.size(), 0);
+  for (const Node& node : graph.nodes) {
+    for (ValueId id : node.inputs) {
+      if (id.value() >= made.size() || made[id.value()] == 0) {
+        return at_node(node, internal_error("[graph] an input is used before it is made"));
+      }
+    }
+    if (const auto slot = op_slot(node.op)) {
+      if (writes_slot(node.op))
+        written[slot->value()] = 1;
+      else if (written[slot->value()] == 0) {
+        return at_node(node, internal_error("[graph] a cache slot is read before it is written"));
+      }
+    }
+    const auto types = infer_types(graph, node.op, node.inputs, DType::kF32);
+    if (!types.ok()) return at_node(node, types.status());
+    if (types->size() != node.outputs.size())
+      return at_node(node, internal_error("[graph] wrong number of outputs"));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      const uint32_t out = node.outputs[i].value();
+      if (out >= made.size() || made[out] != 0)
+        return at_node(node, internal_error("[graph] a value is made twice"));
+      made[out] = 1;
+      const ValueType& type = graph.values[out].type;
+      if (type.lead != (*types)[i].lead || type.width != (*types)[i].width) {
+        return at_node(
+            node, internal_error("[graph] output " + std::to_string(i) + " has another type than inferred"));
+      }
+    }
+  }
+  if (graph.output.value() >= made.size() || made[graph.output.value()] == 0) {
+    return internal_error("[graph] the output is never made");
+  }
+  return ok_status();
+}
+
+std::string print(const WeightDecl& weight) {
+  return weight.name + " [" + std::to_string(weight.rows) + ", " + std::to_string(weight.cols) + "]";
+}
+
+std::string print(const Graph& graph) {
+  std::ostringstream out;
+  for (const Node& node : graph.nodes) {
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (i > 0) out << ", ";
+      print_type(out, graph.value(node.outputs[i]));
+    }
+    if (node.outputs.empty()) out << "()";
+    out << " = " << op_name(node.op) << '(';
+    for (size_t i = 0; i < node.inputs.size(); ++i)
+      out << (i > 0 ? ", " : "") << graph.value(node.inputs[i]).name;
+    out << ')';
+    for (WeightId w : op_weights(node.op)) out << ' ' << print(graph.weight(w));
+    if (const auto slot = op_slot(node.op)) out << " slot " << slot->value();
+    out << '\n';
+  }
+  return out.str();
+}
+
+}  // namespace skua

@@ -1,0 +1,90 @@
+// A model as a list of ops over symbolic sizes. Made by a family's build(), read by plan/. It is also the
+// weight manifest: every weight the model needs is declared here with its checkpoint name and shape.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "ir/op.h"
+
+namespace skua {
+
+enum class Lead : uint8_t { kTokens, kRows };  // the symbolic leading size
+
+/// [lead, width] of elements that are rounded to `storage` when written (DESIGN: rounding contract).
+struct ValueType {
+  Lead lead = Lead::kTokens;
+  int64_t width = 0;
+  DType storage = DType::kF32;
+  bool operator==(const ValueType&) const = default;
+};
+
+struct Value {
+  std::string name;
+  ValueType type;
+};
+
+/// One weight: checkpoint name and logical shape [rows, cols]; a vector has rows = 1.
+struct WeightDecl {
+  std::string name;
+  int64_t rows = 0;
+  int64_t cols = 0;
+};
+
+enum class SlotKind : uint8_t { kFull, kWindow };
+
+/// Cache of one attention layer: k and v rows per token and kv head, stored as `storage`.
+struct CacheSlot {
+  SlotKind kind = SlotKind::kFull;
+  int32_t layer = 0;
+  int32_t n_kv_heads = 0;
+  int32_t k_dim = 0;
+  int32_t v_dim = 0;
+  int32_t window = 0;  // kWindow: keys kept, the query's own included
+  DType storage = DType::kF32;
+};
+
+struct Node {
+  Op op;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  std::string label;  // "layers.3.attn.q"
+};
+
+/// Storage types of a graph's edges, chosen by the backend and the compute mode.
+struct Numerics {
+  DType residual = DType::kF32;
+  DType matmul_input = DType::kF32;
+  DType kv = DType::kF32;  // q, k, v and cache
+  DType logits = DType::kF32;
+};
+
+struct Graph {
+  std::vector<Node> nodes;  // in execution order of one thread: producers first
+  std::vector<Value> values;
+  std::vector<WeightDecl> weights;
+  std::vector<CacheSlot> slots;
+  ValueId output;  // logits [R, n_vocab]
+
+  const Value& value(ValueId id) const { return values[id.value()]; }
+  const WeightDecl& weight(WeightId id) const { return weights[id.value()]; }
+  const CacheSlot& slot(SlotId id) const { return slots[id.value()]; }
+};
+
+/// Output types of `op` for these inputs. Errors: kInvalidArgument naming the sizes that do not fit.
+Result<std::vector<ValueType>> infer_types(const Graph& graph, const Op& op, std::span<const ValueId> inputs,
+                                           DType storage, DType second_storage = DType::kF32);
+
+/// Checks a whole graph: ids in range, producers before users, types as inferred, slots written before read.
+Status validate(const Graph& graph);
+
+/// One line per op: outputs, op, inputs, weights.
+std::string print(const Graph& graph);
+
+/// Reads a weight declaration back as "model.norm.weight [1, 576]".
+std::string print(const WeightDecl& weight);
+
+}  // namespace skua

@@ -1,0 +1,164 @@
+// Shape inference: one small function per op. All sizes come from checkpoints, so mismatches are errors, not
+// bugs.
+#include <string>
+
+#include "ir/graph.h"
+
+namespace skua {
+namespace {
+
+using Types = std::vector<ValueType>;
+
+Status mismatch(const std::string& what, int64_t expected, int64_t got) {
+  return invalid_argument("[graph] " + what + ": expected " + std::to_string(expected) + ", got " +
+                          std::to_string(got));
+}
+
+/// The graph, the inputs' types and the storage asked for, while one op is looked at.
+struct Inference {
+  const Graph& graph;
+  std::span<const ValueId> inputs;
+  DType storage;
+  DType second_storage;
+
+  const ValueType& in(size_t i) const { return graph.value(inputs[i]).type; }
+
+  Status arity(size_t n) const {
+    if (inputs.size() != n)
+      return mismatch("number of inputs", static_cast<int64_t>(n), static_cast<int64_t>(inputs.size()));
+    return ok_status();
+  }
+
+  Result<Types> same(size_t n_inputs) const {
+    SKUA_RETURN_IF_ERROR(arity(n_inputs));
+    for (size_t i = 1; i < n_inputs; ++i) {
+      if (in(i).width != in(0).width)
+        return mismatch("width of input " + std::to_string(i), in(0).width, in(i).width);
+      if (in(i).lead != in(0).lead) return invalid_argument("[graph] inputs differ in their leading size");
+    }
+    return Types{{in(0).lead, in(0).width, storage}};
+  }
+
+  Result<ValueType> linear(const Linear& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    const WeightDecl& w = graph.weight(op.weight);
+    if (w.cols != in(0).width) return mismatch("columns of " + w.name, in(0).width, w.cols);
+    if (op.bias && graph.weight(*op.bias).cols != w.rows) {
+      return mismatch("size of " + graph.weight(*op.bias).name, w.rows, graph.weight(*op.bias).cols);
+    }
+    return ValueType{in(0).lead, w.rows, storage};
+  }
+
+  Result<Types> norm(const RmsNorm& op) const {
+    const WeightDecl& w = graph.weight(op.weight);
+    if (op.n_groups < 1 || w.cols * op.n_groups != in(0).width) {
+      return mismatch("groups x size of " + w.name, in(0).width, w.cols * op.n_groups);
+    }
+    return Types{{in(0).lead, in(0).width, storage}};
+  }
+
+  Result<Types> rope(const Rope& op, size_t angles) const {
+    if (int64_t{op.n_heads} * op.head_dim != in(0).width) {
+      return mismatch("heads x head_dim of rope", in(0).width, int64_t{op.n_heads} * op.head_dim);
+    }
+    if (in(angles).width > op.head_dim || in(angles).width % 2 != 0) {
+      return invalid_argument("[graph] rope of " + std::to_string(in(angles).width) +
+                              " dimensions does not fit a head of " + std::to_string(op.head_dim));
+    }
+    return Types{{in(0).lead, in(0).width, storage}};
+  }
+
+  Status kv(SlotId slot_id, size_t k, size_t v) const {
+    const CacheSlot& slot = graph.slot(slot_id);
+    if (in(k).width != int64_t{slot.n_kv_heads} * slot.k_dim) {
+      return mismatch("width of k", int64_t{slot.n_kv_heads} * slot.k_dim, in(k).width);
+    }
+    if (in(v).width != int64_t{slot.n_kv_heads} * slot.v_dim) {
+      return mismatch("width of v", int64_t{slot.n_kv_heads} * slot.v_dim, in(v).width);
+    }
+    return ok_status();
+  }
+
+  Result<Types> operator()(const Embed& op) const {
+    SKUA_RETURN_IF_ERROR(arity(0));
+    return Types{{Lead::kTokens, graph.weight(op.table).cols, storage}};
+  }
+  Result<Types> operator()(const RmsNorm& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    return norm(op);
+  }
+  Result<Types> operator()(const Linear& op) const {
+    SKUA_ASSIGN_OR_RETURN(const ValueType type, linear(op));
+    return Types{type};
+  }
+  Result<Types> operator()(const RopeAngles& op) const {
+    SKUA_RETURN_IF_ERROR(arity(0));
+    return Types{{Lead::kTokens, 2 * static_cast<int64_t>(op.inv_freq.size()), storage}};
+  }
+  Result<Types> operator()(const Rope& op) const {
+    SKUA_RETURN_IF_ERROR(arity(2));
+    return rope(op, 1);
+  }
+  Result<Types> operator()(const KvWrite& op) const {
+    SKUA_RETURN_IF_ERROR(arity(2));
+    SKUA_RETURN_IF_ERROR(kv(op.slot, 0, 1));
+    return Types{};
+  }
+  Result<Types> operator()(const Attention& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    const CacheSlot& slot = graph.slot(op.slot);
+    if (in(0).width != int64_t{op.n_heads} * slot.k_dim) {
+      return mismatch("width of q", int64_t{op.n_heads} * slot.k_dim, in(0).width);
+    }
+    if (op.n_heads < 1 || op.n_heads % slot.n_kv_heads != 0) {
+      return invalid_argument("[graph] " + std::to_string(op.n_heads) + " heads cannot share " +
+                              std::to_string(slot.n_kv_heads) + " kv heads");
+    }
+    return Types{{Lead::kTokens, int64_t{op.n_heads} * slot.v_dim, storage}};
+  }
+  Result<Types> operator()(const ActMul&) const { return same(2); }
+  Result<Types> operator()(const Add&) const { return same(2); }
+  Result<Types> operator()(const Softcap&) const { return same(1); }
+  Result<Types> operator()(const Scale&) const { return same(1); }
+  Result<Types> operator()(const GatherRows&) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    if (in(0).lead != Lead::kTokens) return invalid_argument("[graph] gather_rows needs one row per token");
+    return Types{{Lead::kRows, in(0).width, storage}};
+  }
+  Result<Types> operator()(const AddRmsNorm& op) const {
+    SKUA_ASSIGN_OR_RETURN(Types sum, same(2));
+    SKUA_ASSIGN_OR_RETURN(const Types normed, norm(op.norm));
+    sum.push_back(normed[0]);
+    sum[1].storage = second_storage;
+    return sum;
+  }
+  Result<Types> operator()(const MultiLinear& op) const {
+    Types out;
+    for (const Linear& part : op.parts) {
+      SKUA_ASSIGN_OR_RETURN(const ValueType type, linear(part));
+      out.push_back(type);
+    }
+    return out;
+  }
+  Result<Types> operator()(const GatedLinear& op) const {
+    SKUA_ASSIGN_OR_RETURN(const ValueType gate, linear(op.gate));
+    SKUA_ASSIGN_OR_RETURN(const ValueType up, linear(op.up));
+    if (gate.width != up.width) return mismatch("rows of the up projection", gate.width, up.width);
+    return Types{gate};
+  }
+  Result<Types> operator()(const RopeKvWrite& op) const {
+    SKUA_RETURN_IF_ERROR(arity(3));
+    SKUA_ASSIGN_OR_RETURN([[maybe_unused]] const Types rotated, rope(op.rope, 1));
+    SKUA_RETURN_IF_ERROR(kv(op.write.slot, 0, 2));
+    return Types{};
+  }
+};
+
+}  // namespace
+
+Result<std::vector<ValueType>> infer_types(const Graph& graph, const Op& op, std::span<const ValueId> inputs,
+                                           DType storage, DType second_storage) {
+  return std::visit(Inference{graph, inputs, storage, second_storage}, op);
+}
+
+}  // namespace skua

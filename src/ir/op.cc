@@ -1,0 +1,111 @@
+// Static facts of each op: its name, the step inputs, weights and slot it touches.
+#include "ir/op.h"
+
+namespace skua {
+namespace {
+
+template <typename... Fns>
+struct Overloaded : Fns... {
+  using Fns::operator()...;
+};
+template <typename... Fns>
+Overloaded(Fns...) -> Overloaded<Fns...>;
+
+void append(std::vector<WeightId>& out, const Linear& linear) {
+  out.push_back(linear.weight);
+  if (linear.bias) out.push_back(*linear.bias);
+}
+
+}  // namespace
+
+std::string_view op_name(const Op& op) {
+  return std::visit(Overloaded{
+                        [](const Embed&) { return "embed"; },
+                        [](const RmsNorm&) { return "rms_norm"; },
+                        [](const Linear&) { return "linear"; },
+                        [](const RopeAngles&) { return "rope_angles"; },
+                        [](const Rope&) { return "rope"; },
+                        [](const KvWrite&) { return "kv_write"; },
+                        [](const Attention&) { return "attention"; },
+                        [](const ActMul&) { return "act_mul"; },
+                        [](const Add&) { return "add"; },
+                        [](const Softcap&) { return "softcap"; },
+                        [](const Scale&) { return "scale"; },
+                        [](const GatherRows&) { return "gather_rows"; },
+                        [](const AddRmsNorm&) { return "add_rms_norm"; },
+                        [](const MultiLinear&) { return "multi_linear"; },
+                        [](const GatedLinear&) { return "gated_linear"; },
+                        [](const RopeKvWrite&) { return "rope_kv_write"; },
+                    },
+                    op);
+}
+
+std::string_view act_name(Act act) {
+  switch (act) {
+    case Act::kSilu:
+      return "silu";
+    case Act::kGeluTanh:
+      return "gelu_tanh";
+    case Act::kGeluErf:
+      return "gelu_erf";
+    case Act::kRelu:
+      return "relu";
+  }
+  return "unknown";
+}
+
+std::vector<StepInput> step_inputs(const Op& op) {
+  using enum StepInput;
+  using Inputs = std::vector<StepInput>;
+  return std::visit(Overloaded{
+                        [](const Embed&) {
+                          return Inputs{kHeader, kIds};
+                        },
+                        [](const RopeAngles&) {
+                          return Inputs{kHeader, kPositions};
+                        },
+                        [](const GatherRows&) {
+                          return Inputs{kHeader, kRows};
+                        },
+                        [](const KvWrite&) {
+                          return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
+                        },
+                        [](const RopeKvWrite&) {
+                          return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
+                        },
+                        [](const Attention&) {
+                          return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
+                        },
+                        [](const auto&) { return Inputs{kHeader}; },
+                    },
+                    op);
+}
+
+std::vector<WeightId> op_weights(const Op& op) {
+  std::vector<WeightId> out;
+  std::visit(Overloaded{
+                 [&](const Embed& o) { out.push_back(o.table); },
+                 [&](const RmsNorm& o) { out.push_back(o.weight); },
+                 [&](const AddRmsNorm& o) { out.push_back(o.norm.weight); },
+                 [&](const Linear& o) { append(out, o); },
+                 [&](const MultiLinear& o) {
+                   for (const Linear& part : o.parts) append(out, part);
+                 },
+                 [&](const GatedLinear& o) {
+                   append(out, o.gate);
+                   append(out, o.up);
+                 },
+                 [](const auto&) {},
+             },
+             op);
+  return out;
+}
+
+std::optional<SlotId> op_slot(const Op& op) {
+  if (const auto* write = std::get_if<KvWrite>(&op)) return write->slot;
+  if (const auto* fused = std::get_if<RopeKvWrite>(&op)) return fused->write.slot;
+  if (const auto* attention = std::get_if<Attention>(&op)) return attention->slot;
+  return std::nullopt;
+}
+
+}  // namespace skua

@@ -1,0 +1,171 @@
+// The ops of a graph: small structs that say what is computed, never how. Float64 meaning:
+// backend/ref/<op>.cc. Sizes: T = n_tokens, R = n_rows, S = n_seqs of the step. Activations are matrices [T
+// or R, width].
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/ids.h"
+#include "tensor/dtype.h"
+
+namespace skua {
+
+using SlotId = StrongId<struct SlotTag>;  // a cache slot of the graph
+
+/// out[t,:] = table[ids[t],:] * scale. Reads step input kIds.
+struct Embed {
+  WeightId table;  // [n_vocab, d_model]
+  float scale = 1.0f;
+};
+
+/// Each row is cut into `n_groups` equal slices; per slice y = x / sqrt(mean(x^2) + eps) * (w +
+/// weight_offset). The weight has the slice's width. Source: arXiv:1910.07467.
+struct RmsNorm {
+  WeightId weight;
+  float eps = 1e-6f;
+  float weight_offset = 0.0f;  // 1 for Gemma checkpoints in HF layout
+  int32_t n_groups = 1;        // heads, for q/k norms
+};
+
+/// y[t,n] = sum_k x[t,k] w[n,k] (+ bias[n]).
+struct Linear {
+  WeightId weight;               // [out, in]
+  std::optional<WeightId> bias;  // [1, out]
+};
+
+enum class RopeStyle : uint8_t {
+  kHalf,         // pairs (i, i + rot_dim/2): Hugging Face order
+  kInterleaved,  // pairs (2i, 2i + 1): the original order
+};
+
+/// cos and sin of positions[t] * inv_freq[i], times attention_factor. Output [T, 2 * inv_freq.size()]: all
+/// cosines, then all sines. Reads step input kPositions. Shared by every layer that rotates alike.
+struct RopeAngles {
+  std::vector<double> inv_freq;
+  double attention_factor = 1.0;
+};
+
+/// Rotates the first 2 * (angles width / 2) elements of each head; the rest pass through. Inputs: x, angles.
+struct Rope {
+  int32_t n_heads = 0;
+  int32_t head_dim = 0;
+  RopeStyle style = RopeStyle::kHalf;
+};
+
+/// Writes k and v rows of this step's tokens into the slot's pages at their cache positions.
+/// Inputs: k [T, n_kv_heads * k_dim], v [T, n_kv_heads * v_dim]. No outputs.
+struct KvWrite {
+  SlotId slot;
+};
+
+/// Causal attention of q [T, n_heads * k_dim] over the slot, as stored, including this step's own rows.
+/// score = softcap(scale * q.k); query at p sees keys in (p - window, p]; window 0 = unbounded; softcap 0 =
+/// none. A row with no allowed key gives 0. Output [T, n_heads * v_dim].
+struct Attention {
+  SlotId slot;
+  int32_t n_heads = 0;
+  float scale = 1.0f;
+  int32_t window = 0;
+  float softcap = 0.0f;
+};
+
+enum class Act : uint8_t { kSilu, kGeluTanh, kGeluErf, kRelu };
+
+/// y = act(gate) * up. Inputs: gate, up.
+struct ActMul {
+  Act act = Act::kSilu;
+};
+
+/// y = a + b.
+struct Add {};
+
+/// y = cap * tanh(x / cap).
+struct Softcap {
+  float cap = 0.0f;
+};
+
+/// y = x * factor.
+struct Scale {
+  float factor = 1.0f;
+};
+
+/// [T, w] -> [R, w]: the rows named by step input kRows. Only these get logits.
+struct GatherRows {};
+
+// ---- Fused ops: made by plan/fuse only, never by a family. Each equals its parts, bit for bit. ----
+
+/// Inputs a, b; outputs sum = a + b and norm(sum).
+struct AddRmsNorm {
+  RmsNorm norm;
+};
+
+/// Several linears of one input. Outputs in the order of `parts`.
+struct MultiLinear {
+  std::vector<Linear> parts;
+};
+
+/// act(x gate^T) * (x up^T); the two products are rounded to `product_storage` first, as the unfused edges
+/// are.
+struct GatedLinear {
+  Linear gate, up;
+  Act act = Act::kSilu;
+  DType product_storage = DType::kF32;
+};
+
+/// Rope on k, then KvWrite of (rotated k, v). Inputs: k, angles, v. `key_storage` is the rotated edge's type.
+struct RopeKvWrite {
+  Rope rope;
+  KvWrite write;
+  DType key_storage = DType::kF32;
+};
+
+using Op = std::variant<Embed, RmsNorm, Linear, RopeAngles, Rope, KvWrite, Attention, ActMul, Add, Softcap,
+                        Scale, GatherRows, AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
+
+/// "rms_norm", "linear", ...: stable names for plans, benches and tests.
+std::string_view op_name(const Op& op);
+
+std::string_view act_name(Act act);
+
+/// What a step brings besides activations: written by the host (or the device) before each run.
+enum class StepInput : uint8_t {
+  kHeader,     // StepHeader: the real counts
+  kIds,        // i32 [T]
+  kPositions,  // i32 [T]: rope positions
+  kTokenSeq,   // i32 [T]: index into kSeqs
+  kSeqs,       // StepSeq [S]
+  kRows,       // i32 [R]: token indices whose logits are wanted
+  kPageTable,  // i32 [S, max_pages]: page of each 64-token stretch, -1 = not resident; one per cache group
+};
+
+/// Real sizes of one step; a plan is lowered for capacities at or above them.
+struct StepHeader {
+  int32_t n_tokens = 0;
+  int32_t n_seqs = 0;
+  int32_t n_rows = 0;
+  int32_t step = 0;
+};
+
+/// One sequence of a step: its tokens are rows [q_begin, q_begin + q_len) of the batch and sit at cache
+/// positions [kv_len - q_len, kv_len).
+struct StepSeq {
+  int32_t q_begin = 0;
+  int32_t q_len = 0;
+  int32_t kv_len = 0;
+  int32_t reserved = 0;
+};
+
+/// Step inputs that an op reads, kHeader first, in the order in which its kernel gets them.
+std::vector<StepInput> step_inputs(const Op& op);
+
+/// Weights that an op reads, in kernel order.
+std::vector<WeightId> op_weights(const Op& op);
+
+/// The cache slot that an op touches, if any.
+std::optional<SlotId> op_slot(const Op& op);
+
+}  // namespace skua
