@@ -1,0 +1,46 @@
+// What goes into the engine and what comes out. GenerateRequest -> Sequence -> Batch -> Logits ->
+// StreamEvent.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "base/status.h"
+#include "sample/sampling.h"
+
+namespace skua {
+
+/// One request, already tokenized. Owned by the engine after submit().
+struct GenerateRequest {
+  std::vector<int32_t> prompt_ids;  // at least one
+  SamplingParams sampling;
+  int32_t max_tokens = -1;        // -1: until a stop or the end of the context
+  std::vector<std::string> stop;  // matched on decoded text, earliest wins; not part of the reply
+  std::vector<int32_t> stop_ids;  // besides the model's own end tokens
+};
+
+enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kError };
+
+/// Token counts and times of one request.
+struct Usage {
+  int32_t prompt_tokens = 0;
+  int32_t completion_tokens = 0;
+  int32_t cached_tokens = 0;
+  double prompt_seconds = 0;  // from the first step that ran it to its first token
+  double decode_seconds = 0;  // from its first token to its last
+};
+
+/// One piece of output. `text` holds whole characters only and may be empty. Exactly one event of a request
+/// has a `finish` other than kNone, and it is the last; with kError, `status` says why.
+struct StreamEvent {
+  SeqId seq;
+  std::string text;
+  std::vector<int32_t> ids;
+  FinishReason finish = FinishReason::kNone;
+  Status status;
+  Usage usage;
+};
+
+}  // namespace skua
