@@ -1,0 +1,13 @@
+// RmsNorm: per slice of a row, y = x / sqrt(mean(x^2) + eps) * (w + weight_offset).
+#include "backend/ref/parts.h"
+
+namespace skua::ref {
+
+void rms_norm(const Call& call) {
+  const Rows x = call.input(0);
+  const Rows y = call.output(0);
+  const std::vector<double> weight = call.weight_row(0, 0);
+  for_each(call.pool, x.n, [&](int64_t t) { norm_row(call.op<RmsNorm>(), x.row(t), weight, y, t); });
+}
+
+}  // namespace skua::ref
