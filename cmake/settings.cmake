@@ -10,10 +10,14 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2")  # checks stay on: SKUA_DCHECK is for debug b
 add_compile_definitions($<$<CONFIG:Release>:NDEBUG>)
 
 set(SKUA_SANITIZE "" CACHE STRING "Sanitizers to build with, for example address,undefined or thread")
-option(SKUA_FUZZ "Build the fuzz targets (needs clang)" OFF)
+option(SKUA_FUZZ "Build the fuzz targets with libFuzzer (needs clang)" OFF)
+option(SKUA_TESTS "Build the tests" ON)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 # -ffp-contract=off: a fused multiply-add happens only where it is written (DESIGN: rounding contract).
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off -fno-math-errno)
+set(skua_host_options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off -fno-math-errno)
+add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${skua_host_options}>")
+add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror,-ffp-contract=off>")
 if(SKUA_SANITIZE)
   add_compile_options(-fsanitize=${SKUA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${SKUA_SANITIZE})

@@ -9,7 +9,8 @@
 namespace skua {
 
 /// Prints the failed condition and aborts.
-[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& operands);
+[[noreturn]] void check_failed(const char* file, int line, const char* condition,
+                               const std::string& operands);
 
 template <typename A, typename B>
 [[noreturn]] void check_op_failed(const char* file, int line, const char* condition, const A& a, const B& b) {
@@ -22,11 +23,11 @@ template <typename A, typename B>
 
 #define SKUA_CHECK(condition) \
   (static_cast<bool>(condition) ? void() : ::skua::check_failed(__FILE__, __LINE__, #condition, ""))
-#define SKUA_CHECK_OP(a, op, b)                                                       \
-  do {                                                                                \
-    const auto& skua_a_ = (a);                                                        \
-    const auto& skua_b_ = (b);                                                        \
-    if (!(skua_a_ op skua_b_))                                                        \
+#define SKUA_CHECK_OP(a, op, b)                                                         \
+  do {                                                                                  \
+    const auto& skua_a_ = (a);                                                          \
+    const auto& skua_b_ = (b);                                                          \
+    if (!(skua_a_ op skua_b_))                                                          \
       ::skua::check_op_failed(__FILE__, __LINE__, #a " " #op " " #b, skua_a_, skua_b_); \
   } while (false)
 #define SKUA_CHECK_EQ(a, b) SKUA_CHECK_OP(a, ==, b)

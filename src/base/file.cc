@@ -15,7 +15,8 @@ namespace {
 
 Status errno_status(const std::filesystem::path& path, const char* what) {
   const int error = errno;
-  const std::string text = std::string("[file] cannot ") + what + " " + path.string() + ": " + strerror(error);
+  const std::string text =
+      std::string("[file] cannot ") + what + " " + path.string() + ": " + strerror(error);
   if (error == ENOENT || error == ENOTDIR) return not_found(text);
   if (error == ENOSPC || error == EDQUOT) return resource_exhausted(text);
   return io_error(text);

@@ -36,26 +36,40 @@ Result<Json> convert_object(simdjson::dom::object object) {
 Result<Json> convert(simdjson::dom::element element) {
   using simdjson::dom::element_type;
   switch (element.type()) {
-    case element_type::ARRAY: return convert_array(element.get_array().value_unsafe());
-    case element_type::OBJECT: return convert_object(element.get_object().value_unsafe());
-    case element_type::INT64: return Json(element.get_int64().value_unsafe());
-    case element_type::UINT64: return Json(element.get_uint64().value_unsafe());
-    case element_type::DOUBLE: return Json(element.get_double().value_unsafe());
-    case element_type::STRING: return Json(std::string_view(element.get_string().value_unsafe()));
-    case element_type::BOOL: return Json(element.get_bool().value_unsafe());
-    case element_type::NULL_VALUE: return Json();
+    case element_type::ARRAY:
+      return convert_array(element.get_array().value_unsafe());
+    case element_type::OBJECT:
+      return convert_object(element.get_object().value_unsafe());
+    case element_type::INT64:
+      return Json(element.get_int64().value_unsafe());
+    case element_type::UINT64:
+      return Json(element.get_uint64().value_unsafe());
+    case element_type::DOUBLE:
+      return Json(element.get_double().value_unsafe());
+    case element_type::STRING:
+      return Json(std::string_view(element.get_string().value_unsafe()));
+    case element_type::BOOL:
+      return Json(element.get_bool().value_unsafe());
+    case element_type::NULL_VALUE:
+      return Json();
   }
   return Json();
 }
 
 nlohmann::ordered_json to_nlohmann(const Json& json) {
   switch (json.kind()) {
-    case Json::Kind::kNull: return nullptr;
-    case Json::Kind::kBool: return json.as_bool();
-    case Json::Kind::kInt: return json.as_int();
-    case Json::Kind::kUint: return json.as_uint();
-    case Json::Kind::kDouble: return json.as_double();
-    case Json::Kind::kString: return json.as_string();
+    case Json::Kind::kNull:
+      return nullptr;
+    case Json::Kind::kBool:
+      return json.as_bool();
+    case Json::Kind::kInt:
+      return json.as_int();
+    case Json::Kind::kUint:
+      return json.as_uint();
+    case Json::Kind::kDouble:
+      return json.as_double();
+    case Json::Kind::kString:
+      return json.as_string();
     case Json::Kind::kArray: {
       nlohmann::ordered_json out = nlohmann::ordered_json::array();
       for (const Json& item : json.items()) out.push_back(to_nlohmann(item));

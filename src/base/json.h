@@ -22,13 +22,22 @@ class Json {
   Json(bool v) : kind_(Kind::kBool), int_(v) {}
   Json(int v) : kind_(Kind::kInt), int_(v) {}
   Json(int64_t v) : kind_(Kind::kInt), int_(v) {}
-  Json(uint64_t v) : kind_(v > uint64_t{INT64_MAX} ? Kind::kUint : Kind::kInt), int_(static_cast<int64_t>(v)) {}
+  Json(uint64_t v)
+      : kind_(v > uint64_t{INT64_MAX} ? Kind::kUint : Kind::kInt), int_(static_cast<int64_t>(v)) {}
   Json(double v) : kind_(Kind::kDouble), double_(v) {}
   Json(const char* v) : kind_(Kind::kString), string_(v) {}
   Json(std::string v) : kind_(Kind::kString), string_(std::move(v)) {}
   Json(std::string_view v) : kind_(Kind::kString), string_(v) {}
-  static Json array() { Json j; j.kind_ = Kind::kArray; return j; }
-  static Json object() { Json j; j.kind_ = Kind::kObject; return j; }
+  static Json array() {
+    Json j;
+    j.kind_ = Kind::kArray;
+    return j;
+  }
+  static Json object() {
+    Json j;
+    j.kind_ = Kind::kObject;
+    return j;
+  }
 
   Kind kind() const { return kind_; }
   bool is_null() const { return kind_ == Kind::kNull; }
@@ -46,15 +55,15 @@ class Json {
   double as_double() const;  // any number
   const std::string& as_string() const;
 
-  const std::vector<Json>& items() const { return items_; }      // arrays; empty for other kinds
+  const std::vector<Json>& items() const { return items_; }        // arrays; empty for other kinds
   const std::vector<Member>& members() const { return members_; }  // objects; empty for other kinds
   size_t size() const { return is_object() ? members_.size() : items_.size(); }
 
   /// First member named `key`, or nullptr (also when this is no object). Linear in the number of members.
   const Json* find(std::string_view key) const;
 
-  Json& push_back(Json value);                      // makes a null value an array first
-  Json& set(std::string key, Json value);           // replaces or appends; makes a null value an object first
+  Json& push_back(Json value);             // makes a null value an array first
+  Json& set(std::string key, Json value);  // replaces or appends; makes a null value an object first
   Json& append_member(std::string key, Json value);  // appends without looking for a duplicate
 
   /// Compact text (`indent` < 0) or pretty text. Bad UTF-8 becomes U+FFFD; NaN and infinities become null.

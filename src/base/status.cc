@@ -5,30 +5,46 @@ namespace skua {
 
 std::string_view code_name(Code code) {
   switch (code) {
-    case Code::kOk: return "ok";
-    case Code::kInvalidArgument: return "invalid argument";
-    case Code::kNotFound: return "not found";
-    case Code::kUnsupported: return "unsupported";
-    case Code::kDataLoss: return "data loss";
-    case Code::kResourceExhausted: return "resource exhausted";
-    case Code::kIo: return "i/o error";
-    case Code::kCancelled: return "cancelled";
-    case Code::kInternal: return "internal error";
+    case Code::kOk:
+      return "ok";
+    case Code::kInvalidArgument:
+      return "invalid argument";
+    case Code::kNotFound:
+      return "not found";
+    case Code::kUnsupported:
+      return "unsupported";
+    case Code::kDataLoss:
+      return "data loss";
+    case Code::kResourceExhausted:
+      return "resource exhausted";
+    case Code::kIo:
+      return "i/o error";
+    case Code::kCancelled:
+      return "cancelled";
+    case Code::kInternal:
+      return "internal error";
   }
   return "unknown";
 }
 
 int http_status(Code code) {
   switch (code) {
-    case Code::kOk: return 200;
-    case Code::kInvalidArgument: return 400;
-    case Code::kNotFound: return 404;
-    case Code::kUnsupported: return 501;
-    case Code::kResourceExhausted: return 503;
-    case Code::kCancelled: return 499;
+    case Code::kOk:
+      return 200;
+    case Code::kInvalidArgument:
+      return 400;
+    case Code::kNotFound:
+      return 404;
+    case Code::kUnsupported:
+      return 501;
+    case Code::kResourceExhausted:
+      return 503;
+    case Code::kCancelled:
+      return 499;
     case Code::kDataLoss:
     case Code::kIo:
-    case Code::kInternal: return 500;
+    case Code::kInternal:
+      return 500;
   }
   return 500;
 }

@@ -27,7 +27,8 @@ enum class Code : uint8_t {
 std::string_view code_name(Code code);
 int http_status(Code code);
 
-/// Result of an operation without a value. Message form: "[stage] what was expected, what was got, what to do".
+/// Result of an operation without a value. Message form: "[stage] what was expected, what was got, what to
+/// do".
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -59,7 +60,7 @@ Status internal_error(std::string message);
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit on purpose
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit on purpose
   Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit on purpose
     SKUA_CHECK(!status_.ok());
   }
@@ -95,14 +96,15 @@ class [[nodiscard]] Result {
 #define SKUA_CONCAT(a, b) SKUA_CONCAT_INNER(a, b)
 
 /// Returns from the enclosing function if the Status expression failed.
-#define SKUA_RETURN_IF_ERROR(expr)             \
-  do {                                         \
-    ::skua::Status skua_status_ = (expr);      \
+#define SKUA_RETURN_IF_ERROR(expr)               \
+  do {                                           \
+    ::skua::Status skua_status_ = (expr);        \
     if (!skua_status_.ok()) return skua_status_; \
   } while (false)
 
 /// Declares or assigns `lhs` from a Result expression, or returns its error.
-#define SKUA_ASSIGN_OR_RETURN(lhs, expr) SKUA_ASSIGN_OR_RETURN_IMPL(SKUA_CONCAT(skua_result_, __LINE__), lhs, expr)
+#define SKUA_ASSIGN_OR_RETURN(lhs, expr) \
+  SKUA_ASSIGN_OR_RETURN_IMPL(SKUA_CONCAT(skua_result_, __LINE__), lhs, expr)
 #define SKUA_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
   auto tmp = (expr);                               \
   if (!tmp.ok()) return tmp.status();              \

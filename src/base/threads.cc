@@ -86,7 +86,8 @@ void ThreadPool::run(Body body, void* context) {
   s.context = context;
   s.start_region();
   body(context, 0, s.n_threads);
-  for (uint32_t left = s.pending.load(std::memory_order_acquire); left != 0;) left = wait_change(s.pending, left);
+  for (uint32_t left = s.pending.load(std::memory_order_acquire); left != 0;)
+    left = wait_change(s.pending, left);
 }
 
 int available_cpus() {

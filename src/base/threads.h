@@ -23,8 +23,8 @@ class ThreadPool {
   /// Runs `body` on every thread and returns when all are done. Only one thread may call run at a time.
   void run(Body body, void* context);
 
-  /// Calls fn(begin, end) over disjoint ranges that cover [0, n), at most one per thread, borders at multiples
-  /// of `grain`.
+  /// Calls fn(begin, end) over disjoint ranges that cover [0, n), at most one per thread, borders at
+  /// multiples of `grain`.
   template <typename Fn>
   void for_ranges(int64_t n, int64_t grain, Fn&& fn) {
     struct Job {

@@ -39,8 +39,9 @@ class Checkpoint {
   /// Where it lies, for messages.
   virtual std::string source() const = 0;
 
-  /// config.json for directories; for GGUF an object with every metadata key (arrays included, except the three
-  /// big ones of the vocabulary: tokenizer.ggml.tokens, .scores, .token_type, .merges, which stay in the file).
+  /// config.json for directories; for GGUF an object with every metadata key (arrays included, except the
+  /// three big ones of the vocabulary: tokenizer.ggml.tokens, .scores, .token_type, .merges, which stay in
+  /// the file).
   virtual const Json& config() const = 0;
 
   /// All tensors, sorted by name; MLX triples appear once, under their weight's name.
@@ -49,8 +50,8 @@ class Checkpoint {
   /// The entry called `name`, or nullptr.
   const TensorEntry* find(std::string_view name) const;
 
-  /// The tensor as a matrix [rows, cols]: the last dimension is cols, the others are folded into rows; a vector has
-  /// one row. Errors: kNotFound; kUnsupported (a dtype that is no weight format); kDataLoss.
+  /// The tensor as a matrix [rows, cols]: the last dimension is cols, the others are folded into rows; a
+  /// vector has one row. Errors: kNotFound; kUnsupported (a dtype that is no weight format); kDataLoss.
   virtual Result<EncodedMatrix> matrix(std::string_view name) const = 0;
 
   /// Tells the system that the bytes of this tensor will not be read again.
@@ -60,8 +61,9 @@ class Checkpoint {
   virtual Result<std::string> side_file(std::string_view name) const = 0;
 };
 
-/// Opens a directory with safetensors, one .safetensors file (config.json beside it), or a .gguf file (split files
-/// are followed from their first part). Errors name the file and say what was expected, what came, what to do.
+/// Opens a directory with safetensors, one .safetensors file (config.json beside it), or a .gguf file (split
+/// files are followed from their first part). Errors name the file and say what was expected, what came, what
+/// to do.
 Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::filesystem::path& path);
 
 }  // namespace skua

@@ -17,7 +17,8 @@ class MemoryCheckpoint : public Checkpoint {
 
   /// Adds a tensor in any format; `bytes` holds its planes one after another (codes, scales, biases).
   /// Errors: kDataLoss (bytes and shape disagree), kInvalidArgument (the name exists).
-  Status add_tensor(std::string name, std::vector<int64_t> shape, const Format& format, std::vector<std::byte> bytes);
+  Status add_tensor(std::string name, std::vector<int64_t> shape, const Format& format,
+                    std::vector<std::byte> bytes);
 
   /// The same for plain elements: f32, f16, bf16 (others are listed, but matrix() refuses them).
   Status add_tensor(std::string name, std::vector<int64_t> shape, DType type, std::vector<std::byte> bytes);

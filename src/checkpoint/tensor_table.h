@@ -1,4 +1,5 @@
-// The tensors of one checkpoint, found by name: what every kind of checkpoint keeps behind Checkpoint::tensors().
+// The tensors of one checkpoint, found by name: what every kind of checkpoint keeps behind
+// Checkpoint::tensors().
 #pragma once
 
 #include <array>
@@ -29,8 +30,8 @@ std::string shape_text(std::span<const int64_t> shape);
 /// Filled by add(), closed by finish(), then read-only and safe to share.
 class TensorTable {
  public:
-  /// Checks the tensor against its format: planes must hold exactly the bytes that the shape asks for, and rows must
-  /// be whole blocks. Errors: kDataLoss, with the tensor's name.
+  /// Checks the tensor against its format: planes must hold exactly the bytes that the shape asks for, and
+  /// rows must be whole blocks. Errors: kDataLoss, with the tensor's name.
   Status add(StoredTensor tensor);
 
   /// Sorts by name. Errors: kDataLoss for a name given twice.

@@ -9,7 +9,21 @@
 
 namespace skua {
 
-enum class DType : uint8_t { kF64, kF32, kF16, kBF16, kF8E4M3, kI64, kI32, kU32, kI16, kU16, kI8, kU8, kBool };
+enum class DType : uint8_t {
+  kF64,
+  kF32,
+  kF16,
+  kBF16,
+  kF8E4M3,
+  kI64,
+  kI32,
+  kU32,
+  kI16,
+  kU16,
+  kI8,
+  kU8,
+  kBool
+};
 
 /// Bytes of one element.
 size_t dtype_bytes(DType type);

@@ -28,9 +28,10 @@ enum class FormatKind : uint8_t {
   kAffine,
 };
 
-/// A format with its parameters. Value of a code q: plain: the element; kQ4_0 d(q-8); kQ4_1 dq+m; kQ5_0 d(q-16);
-/// kQ5_1 dq+m; kQ8_0 dq; kQ6_K (d s_i)(q-32); kAffine sq+b. The exact value is rounded once, to f32 (fma).
-/// Sources: GGUF specification and block layouts of ggml (facts); MLX quantize/dequantize documentation.
+/// A format with its parameters. Value of a code q: plain: the element; kQ4_0 d(q-8); kQ4_1 dq+m; kQ5_0
+/// d(q-16); kQ5_1 dq+m; kQ8_0 dq; kQ6_K (d s_i)(q-32); kAffine sq+b. The exact value is rounded once, to f32
+/// (fma). Sources: GGUF specification and block layouts of ggml (facts); MLX quantize/dequantize
+/// documentation.
 struct Format {
   FormatKind kind = FormatKind::kF32;
   uint8_t bits = 0;                // kAffine: 2, 3, 4, 5, 6, 8
@@ -50,8 +51,8 @@ std::string format_name(const Format& format);
 /// Columns that share one block (1 for plain formats, 32, 256, or the affine group).
 int64_t block_cols(const Format& format);
 
-/// Bytes of plane `plane` (0 codes, 1 scales, 2 biases) for one row of `cols` columns; cols must be a multiple of
-/// block_cols (SKUA_CHECK). Planes that the format does not have are 0.
+/// Bytes of plane `plane` (0 codes, 1 scales, 2 biases) for one row of `cols` columns; cols must be a
+/// multiple of block_cols (SKUA_CHECK). Planes that the format does not have are 0.
 uint64_t plane_row_bytes(const Format& format, int plane, int64_t cols);
 
 /// Bytes of one row over all planes.
@@ -72,8 +73,8 @@ struct EncodedMatrix {
   }
 };
 
-/// Decodes columns [col, col + n) of one logical row into f32, one rounding per value (see Format). `col` and `n`
-/// need not lie at block borders. This is the meaning of every format; kernels are judged against it.
+/// Decodes columns [col, col + n) of one logical row into f32, one rounding per value (see Format). `col` and
+/// `n` need not lie at block borders. This is the meaning of every format; kernels are judged against it.
 void decode_row(const EncodedMatrix& matrix, int64_t row, int64_t col, int64_t n, float* out);
 
 }  // namespace skua

@@ -1,0 +1,86 @@
+# deps.lock, the one list of dependencies, as the build sees it: asserts the versions of the installed packages
+# and of the compiler, and sets SKUA_DEFAULT_MODEL (the name) for the program.
+option(SKUA_ASSERT_DEPS "Refuse packages whose versions are not those of deps.lock" ON)
+
+set(skua_lock ${PROJECT_SOURCE_DIR}/deps.lock)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${skua_lock})
+file(STRINGS ${skua_lock} skua_lock_lines REGEX "^(apt|model) ")
+
+set(skua_lock_packages)  # names; the pin of NAME is skua_pin_NAME
+foreach(line IN LISTS skua_lock_lines)
+  string(REGEX REPLACE "[ \t]+" ";" fields "${line}")
+  list(GET fields 0 kind)
+  list(GET fields 1 group)
+  if(kind STREQUAL "model")
+    set(SKUA_DEFAULT_MODEL ${group})
+  else()
+    list(GET fields 2 name)
+    list(GET fields 3 skua_pin_${name})
+    if(group STREQUAL "build" OR (group STREQUAL "test" AND SKUA_TESTS) OR (group STREQUAL "fuzz" AND SKUA_FUZZ))
+      list(APPEND skua_lock_packages ${name})
+    endif()
+  endif()
+endforeach()
+
+# skua_version_fits(OUT VERSION PIN): whether VERSION (epoch aside) begins with PIN and a number ends there.
+function(skua_version_fits out version pin)
+  string(REGEX REPLACE "^[0-9]+:" "" upstream "${version}")
+  string(LENGTH "${pin}" length)
+  string(SUBSTRING "${upstream}" 0 ${length} begin)
+  string(SUBSTRING "${upstream}" ${length} -1 rest)
+  if(pin STREQUAL "any" OR (begin STREQUAL pin AND NOT rest MATCHES "^[0-9]"))
+    set(${out} TRUE PARENT_SCOPE)
+  else()
+    set(${out} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
+function(skua_assert_packages)
+  find_program(SKUA_DPKG_QUERY dpkg-query)
+  if(NOT SKUA_DPKG_QUERY)
+    message(WARNING "dpkg-query is not here: the versions of deps.lock are not asserted")
+    return()
+  endif()
+  execute_process(COMMAND ${SKUA_DPKG_QUERY} -W -f "\${db:Status-Status} \${Package} \${Version}\n" ${skua_lock_packages}
+    OUTPUT_VARIABLE installed ERROR_QUIET)
+  set(faults "")
+  foreach(name IN LISTS skua_lock_packages)
+    string(REGEX REPLACE "([.+*])" "\\\\\\1" pattern "${name}")
+    if(NOT "\n${installed}" MATCHES "\ninstalled ${pattern} ([^\n]+)\n")
+      string(APPEND faults "  ${name}: expected ${skua_pin_${name}}, got none\n")
+      continue()
+    endif()
+    set(version "${CMAKE_MATCH_1}")
+    skua_version_fits(fits "${version}" "${skua_pin_${name}}")
+    if(NOT fits)
+      string(APPEND faults "  ${name}: expected ${skua_pin_${name}}, got ${version}\n")
+    endif()
+  endforeach()
+  if(faults)
+    message(FATAL_ERROR "packages are not those of deps.lock:\n${faults}"
+      "Run ./quickstart build (or ./quickstart test) on Debian 12, which installs what is missing; "
+      "to try other versions, configure with -DSKUA_ASSERT_DEPS=OFF.")
+  endif()
+endfunction()
+
+# The compiler in use is g++ of the pinned version, or clang of the pinned version when fuzzing.
+function(skua_assert_compiler)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    set(pin "${skua_pin_g++}")
+  elseif(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    set(pin "${skua_pin_clang-14}")
+  else()
+    set(pin "none")
+  endif()
+  skua_version_fits(fits "${CMAKE_CXX_COMPILER_VERSION}" "${pin}")
+  if(NOT fits)
+    message(FATAL_ERROR "compiler: expected g++ ${skua_pin_g++} (or clang ${skua_pin_clang-14} for tools/fuzz), got "
+      "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} (${CMAKE_CXX_COMPILER}). Configure with "
+      "-DCMAKE_CXX_COMPILER=g++ in a fresh build folder; to try another one, add -DSKUA_ASSERT_DEPS=OFF.")
+  endif()
+endfunction()
+
+if(SKUA_ASSERT_DEPS)
+  skua_assert_packages()
+  skua_assert_compiler()
+endif()
