@@ -15,7 +15,7 @@ option(SKUA_TESTS "Build the tests" ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
 
 # -ffp-contract=off: a fused multiply-add happens only where it is written (DESIGN: rounding contract).
-set(skua_host_options -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off -fno-math-errno)
+set(skua_host_options -Wall -Wextra -Wno-missing-field-initializers -Wshadow -Wnon-virtual-dtor -Werror -ffp-contract=off -fno-math-errno)
 add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${skua_host_options}>")
 add_compile_options("$<$<COMPILE_LANGUAGE:CUDA>:-fmad=false;-Werror=all-warnings;-Xcompiler=-Wall,-Wextra,-Werror,-ffp-contract=off>")
 if(SKUA_SANITIZE)

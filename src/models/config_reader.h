@@ -1,0 +1,60 @@
+// Reads a config.json key by key and remembers which keys were read, so that a value nobody looked at is
+// refused instead of guessed. Keeps the first error; getters return their default after it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/model.h"
+
+namespace skua {
+
+class ConfigReader {
+ public:
+  /// `config` must outlive the reader. `where` starts error texts, for example "config.json".
+  explicit ConfigReader(const Json& config, std::string where = "config.json");
+
+  /// A count that must be there, 1 <= value <= 2^31 - 1 (and <= max).
+  int32_t count(std::string_view key, int64_t max = INT32_MAX);
+  /// The same with a default for a missing or null key.
+  int32_t count_or(std::string_view key, int32_t fallback);
+  /// A count that may be absent or null.
+  std::optional<int32_t> maybe_count(std::string_view key);
+
+  double number(std::string_view key);
+  double number_or(std::string_view key, double fallback);
+  std::optional<double> maybe_number(std::string_view key);
+  bool flag_or(std::string_view key, bool fallback);
+  std::string text_or(std::string_view key, std::string_view fallback);
+
+  /// The raw value (nullptr if absent or null); counts as read.
+  const Json* raw(std::string_view key);
+
+  /// Ids of "eos_token_id" and the like: one number, several, or none.
+  std::vector<int32_t> ids(std::string_view key);
+
+  /// The value must be `expected` or absent; anything else is refused because it would change the maths.
+  void must_be(std::string_view key, const Json& expected);
+
+  /// Marks keys as known to be without influence on the maths.
+  void ignore(std::initializer_list<std::string_view> keys);
+
+  void fail(Status status);
+
+  /// The first error, or (kStrict) the list of keys that were never read.
+  Status finish(ConfigPolicy policy) const;
+
+ private:
+  Status wrong(std::string_view key, std::string_view expected) const;
+
+  const Json& config_;
+  std::string where_;
+  std::set<std::string, std::less<>> seen_;
+  Status status_;
+};
+
+}  // namespace skua

@@ -1,0 +1,66 @@
+// Common config fields. Sizes are checked here for plain sense; how they fit together is checked by the
+// graph.
+#include "models/decoder_config.h"
+
+namespace skua {
+
+DecoderConfig read_decoder_config(ConfigReader& config) {
+  DecoderConfig out;
+  ModelInfo& info = out.info;
+  info.model_type = config.text_or("model_type", "");
+  info.n_layers = config.count("num_hidden_layers", 10000);
+  info.d_model = config.count("hidden_size");
+  info.d_ff = config.count("intermediate_size");
+  info.n_heads = config.count("num_attention_heads");
+  info.n_kv_heads = config.count_or("num_key_value_heads", info.n_heads);
+  const auto head_dim = config.maybe_count("head_dim");
+  if (!head_dim && info.d_model % info.n_heads != 0) {
+    config.fail(invalid_argument("[model] config.json: no head_dim, and hidden_size " +
+                                 std::to_string(info.d_model) + " is not a multiple of num_attention_heads " +
+                                 std::to_string(info.n_heads)));
+  }
+  info.head_dim = head_dim.value_or(info.d_model / info.n_heads);
+  info.n_vocab = config.count("vocab_size");
+  info.max_context = config.count_or("max_position_embeddings", 2048);
+  info.end_ids = config.ids("eos_token_id");
+  const auto bos = config.ids("bos_token_id");
+  if (!bos.empty()) info.bos_id = bos[0];
+  out.eps = static_cast<float>(config.number_or("rms_norm_eps", 1e-6));
+  out.windows.assign(static_cast<size_t>(info.n_layers), 0);
+  return out;
+}
+
+void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
+                  const std::function<bool(int32_t layer)>& fallback) {
+  const Json* types = config.raw("layer_types");
+  if (types != nullptr && types->size() != out.windows.size()) {
+    config.fail(invalid_argument("[model] config.json: layer_types names " + std::to_string(types->size()) +
+                                 " layers, num_hidden_layers is " + std::to_string(out.windows.size())));
+    return;
+  }
+  for (size_t layer = 0; layer < out.windows.size(); ++layer) {
+    bool slides = fallback(static_cast<int32_t>(layer));
+    if (types != nullptr) {
+      const Json& type = types->items()[layer];
+      slides = type == Json("sliding_attention");
+      if (!slides && type != Json("full_attention")) {
+        config.fail(unsupported("[model] config.json: layer type " + type.dump() +
+                                " is not known; known are full_attention, sliding_attention"));
+      }
+    }
+    if (slides && window < 1) {
+      config.fail(invalid_argument("[model] config.json: layer " + std::to_string(layer) +
+                                   " slides but sliding_window is missing"));
+    }
+    out.windows[layer] = slides ? window : 0;
+  }
+}
+
+void read_qwen_windows(ConfigReader& config, DecoderConfig& out) {
+  const bool enabled = config.flag_or("use_sliding_window", false);
+  const int32_t window = config.count_or("sliding_window", 0);
+  const int32_t first = config.count_or("max_window_layers", 28);
+  read_windows(config, out, window, [&](int32_t layer) { return enabled && layer >= first; });
+}
+
+}  // namespace skua

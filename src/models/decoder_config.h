@@ -1,0 +1,29 @@
+// The sizes that nearly every decoder's config names alike.
+#pragma once
+
+#include <functional>
+
+#include "models/config_reader.h"
+
+namespace skua {
+
+struct DecoderConfig {
+  ModelInfo info;
+  float eps = 1e-6f;
+  bool tied = false;
+  std::vector<int32_t> windows;  // per layer; 0 = full attention
+};
+
+/// Reads model_type, sizes, norm eps, tying and token ids. head_dim defaults to d_model / heads; kv heads to
+/// heads.
+DecoderConfig read_decoder_config(ConfigReader& config);
+
+/// Which layers attend within a window: from "layer_types" if present (full_attention, sliding_attention),
+/// else `fallback(layer)`. Fills `windows` with `window` or 0. A layer that slides needs window > 0.
+void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
+                  const std::function<bool(int32_t layer)>& fallback);
+
+/// Qwen's rule: with use_sliding_window, layers from max_window_layers on slide.
+void read_qwen_windows(ConfigReader& config, DecoderConfig& out);
+
+}  // namespace skua

@@ -1,0 +1,260 @@
+// Translation tables from GGUF to transformers names. Sources: the GGUF specification's key list and the
+// tensor name map of gguf-py (facts). q and k rows of some architectures are stored permuted for pair-wise
+// rotation: row (head, half h, i) of the original lies at (head, i, h); a row map undoes it without moving
+// bytes.
+#include "models/gguf_import.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "models/families.h"
+
+namespace skua {
+namespace {
+
+struct Rename {
+  std::string_view gguf;
+  std::string_view transformers;
+};
+
+constexpr Rename kGlobalTensors[] = {
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+};
+
+constexpr Rename kLayerTensors[] = {
+    {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
+    {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
+    {"attn_output", "self_attn.o_proj"}, {"attn_q_norm", "self_attn.q_norm"},
+    {"attn_k_norm", "self_attn.k_norm"}, {"ffn_gate", "mlp.gate_proj"},
+    {"ffn_up", "mlp.up_proj"},           {"ffn_down", "mlp.down_proj"},
+};
+
+// Where the four norms of a layer go depends on whether the layer has norms after its blocks too.
+constexpr Rename kTwoNorms[] = {{"ffn_norm", "post_attention_layernorm"}};
+constexpr Rename kFourNorms[] = {
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"ffn_norm", "pre_feedforward_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+};
+
+constexpr Rename kConfigKeys[] = {
+    {"block_count", "num_hidden_layers"},
+    {"context_length", "max_position_embeddings"},
+    {"embedding_length", "hidden_size"},
+    {"feed_forward_length", "intermediate_size"},
+    {"attention.head_count", "num_attention_heads"},
+    {"attention.head_count_kv", "num_key_value_heads"},
+    {"attention.key_length", "head_dim"},
+    {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
+    {"attention.sliding_window", "sliding_window"},
+    {"attn_logit_softcapping", "attn_logit_softcapping"},
+    {"final_logit_softcapping", "final_logit_softcapping"},
+    {"rope.freq_base", "rope_theta"},
+    {"rope.freq_base_swa", "rope_local_base_freq"},
+};
+
+std::string_view lookup(std::span<const Rename> table, std::string_view name) {
+  for (const Rename& row : table) {
+    if (row.gguf == name) return row.transformers;
+  }
+  return {};
+}
+
+/// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; empty if there is no translation.
+std::string translate(std::string_view name, bool four_norms) {
+  const size_t dot = name.rfind('.');
+  if (dot == std::string_view::npos) return {};
+  const std::string_view suffix = name.substr(dot);
+  if (suffix != ".weight" && suffix != ".bias") return {};
+  std::string_view stem = name.substr(0, dot);
+  if (!stem.starts_with("blk.")) {
+    const std::string_view found = lookup(kGlobalTensors, stem);
+    return found.empty() ? std::string() : std::string(found) + std::string(suffix);
+  }
+  stem.remove_prefix(4);
+  const size_t end = stem.find('.');
+  if (end == std::string_view::npos) return {};
+  const std::string_view layer = stem.substr(0, end);
+  const std::string_view part = stem.substr(end + 1);
+  std::string_view found = lookup(kLayerTensors, part);
+  if (found.empty()) found = four_norms ? lookup(kFourNorms, part) : lookup(kTwoNorms, part);
+  if (found.empty()) return {};
+  return "model.layers." + std::string(layer) + "." + std::string(found) + std::string(suffix);
+}
+
+/// Rows of an interleaved projection in transformers order.
+std::vector<uint32_t> deinterleave(int64_t rows, int64_t n_heads) {
+  std::vector<uint32_t> map(static_cast<size_t>(rows));
+  const int64_t head_dim = rows / n_heads;
+  for (int64_t row = 0; row < rows; ++row) {
+    const int64_t head = row / head_dim;
+    const int64_t half = row % head_dim / (head_dim / 2);
+    const int64_t i = row % (head_dim / 2);
+    map[static_cast<size_t>(row)] = static_cast<uint32_t>(head * head_dim + 2 * i + half);
+  }
+  return map;
+}
+
+class ImportedGguf final : public Checkpoint {
+ public:
+  ImportedGguf(std::unique_ptr<Checkpoint> file, Json config, std::vector<TensorEntry> entries,
+               std::map<std::string, std::string, std::less<>> stored_names, GgufRows rows)
+      : file_(std::move(file)),
+        config_(std::move(config)),
+        entries_(std::move(entries)),
+        stored_names_(std::move(stored_names)),
+        rows_(rows) {}
+
+  CheckpointKind kind() const override { return CheckpointKind::kGguf; }
+  std::string source() const override { return file_->source(); }
+  const Json& config() const override { return config_; }
+  std::span<const TensorEntry> tensors() const override { return entries_; }
+
+  Result<EncodedMatrix> matrix(std::string_view name) const override {
+    const auto stored = stored_names_.find(name);
+    if (stored == stored_names_.end()) return not_found("[gguf] no tensor " + std::string(name));
+    SKUA_ASSIGN_OR_RETURN(EncodedMatrix out, file_->matrix(stored->second));
+    const bool q = name.find(".q_proj.weight") != std::string_view::npos;
+    const bool k = name.find(".k_proj.weight") != std::string_view::npos;
+    if (rows_ != GgufRows::kInterleavedQk || (!q && !k)) return out;
+    const Json* heads = config_.find(q ? "num_attention_heads" : "num_key_value_heads");
+    if (heads == nullptr) heads = config_.find("num_attention_heads");
+    if (heads == nullptr || !heads->is_int() || heads->as_int() < 1 ||
+        out.rows % (2 * heads->as_int()) != 0) {
+      return data_loss("[gguf] " + stored->second + " has " + std::to_string(out.rows) +
+                       " rows, which the heads of the file do not divide");
+    }
+    out.row_map = deinterleave(out.rows, heads->as_int());
+    return out;
+  }
+
+  void release(std::string_view name) const override {
+    const auto stored = stored_names_.find(name);
+    if (stored != stored_names_.end()) file_->release(stored->second);
+  }
+
+  Result<std::string> side_file(std::string_view name) const override { return file_->side_file(name); }
+
+ private:
+  std::unique_ptr<Checkpoint> file_;
+  Json config_;
+  std::vector<TensorEntry> entries_;
+  std::map<std::string, std::string, std::less<>> stored_names_;
+  GgufRows rows_;
+};
+
+Result<const Family*> family_of(const Json& metadata) {
+  const Json* arch = metadata.find("general.architecture");
+  if (arch == nullptr || !arch->is_string())
+    return invalid_argument("[gguf] general.architecture is missing");
+  std::string known;
+  for (const Family* family : families()) {
+    if (family->gguf_arch.empty()) continue;
+    if (family->gguf_arch == arch->as_string()) return family;
+    known += (known.empty() ? "" : ", ") + std::string(family->gguf_arch);
+  }
+  return unsupported("[gguf] architecture \"" + arch->as_string() + "\" is not known; known are " + known);
+}
+
+/// rope.scaling.* keys and the rope_freqs tensor as transformers' rope_scaling.
+Status add_rope(const Checkpoint& file, const std::string& arch, std::set<std::string>& seen, Json& config) {
+  const Json& metadata = file.config();
+  const std::string prefix = arch + ".rope.scaling.";
+  for (const char* key : {"type", "factor", "original_context_length", "finetuned"})
+    seen.insert(prefix + key);
+  const Json* type = metadata.find(prefix + "type");
+  const Json* factor = metadata.find(prefix + "factor");
+  Json scaling = Json::object();
+  if (type != nullptr && *type != Json("none")) {
+    scaling.set("rope_type", *type);
+    if (factor != nullptr) scaling.set("factor", *factor);
+  } else if (type == nullptr && factor != nullptr && factor->is_number() && factor->as_double() != 1.0) {
+    scaling.set("rope_type", Json("linear"));
+    scaling.set("factor", *factor);
+  }
+  if (file.find("rope_freqs.weight") != nullptr) {
+    if (scaling.size() != 0) return unsupported("[gguf] both rope_freqs and rope scaling are given");
+    SKUA_ASSIGN_OR_RETURN(const EncodedMatrix m, file.matrix("rope_freqs.weight"));
+    if (m.rows != 1) return data_loss("[gguf] rope_freqs.weight must be a vector");
+    std::vector<float> values(static_cast<size_t>(m.cols));
+    decode_row(m, 0, 0, m.cols, values.data());
+    Json factors = Json::array();
+    for (float value : values) factors.push_back(Json(static_cast<double>(value)));
+    scaling.set("rope_type", Json("factors"));
+    scaling.set("factors", std::move(factors));
+  }
+  if (scaling.size() != 0) config.set("rope_scaling", std::move(scaling));
+  return ok_status();
+}
+
+void add_token_ids(const Json& metadata, Json& config) {
+  constexpr Rename kIds[] = {{"bos", "bos_token_id"}, {"eos", "eos_token_id"}};
+  for (const Rename& id : kIds) {
+    const Json* value = metadata.find("tokenizer.ggml." + std::string(id.gguf) + "_token_id");
+    if (value != nullptr) config.set(std::string(id.transformers), *value);
+  }
+}
+
+Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPolicy policy) {
+  const Json& metadata = file.config();
+  const std::string arch(family.gguf_arch);
+  Json config = Json::object();
+  config.set("model_type", Json(family.model_types[0]));
+  // Read elsewhere (vocabulary, rope) or only of interest to trainers.
+  std::set<std::string> seen = {arch + ".vocab_size", arch + ".rope.dimension_count",
+                                arch + ".attention.value_length"};
+  for (const Rename& key : kConfigKeys) {
+    const std::string full = arch + "." + std::string(key.gguf);
+    seen.insert(full);
+    if (const Json* value = metadata.find(full)) config.set(std::string(key.transformers), *value);
+  }
+  SKUA_RETURN_IF_ERROR(add_rope(file, arch, seen, config));
+  add_token_ids(metadata, config);
+  const TensorEntry* embedding = file.find("token_embd.weight");
+  if (embedding == nullptr || embedding->shape.size() != 2)
+    return data_loss("[gguf] token_embd.weight is missing");
+  config.set("vocab_size", Json(embedding->shape[0]));
+  config.set("tie_word_embeddings", Json(file.find("output.weight") == nullptr));
+  if (file.find("blk.0.attn_output.bias") != nullptr) config.set("attention_bias", Json(true));
+  const Json* rotated = metadata.find(arch + ".rope.dimension_count");
+  const Json* head_dim = config.find("head_dim");
+  if (head_dim != nullptr && rotated != nullptr && *rotated != *head_dim) {
+    return unsupported("[gguf] rope.dimension_count " + rotated->dump() + " differs from the head's " +
+                       head_dim->dump() + "; partial rotation is not handled for this architecture");
+  }
+  for (const auto& [key, value] : metadata.members()) {
+    if (policy == ConfigPolicy::kAllowUnknown || !key.starts_with(arch + ".") || seen.contains(key)) continue;
+    return unsupported("[gguf] metadata key " + key + " is not understood and may change the maths; pass " +
+                       "--allow-unknown-config to run without it");
+  }
+  if (family.adjust_gguf != nullptr) SKUA_RETURN_IF_ERROR(family.adjust_gguf(metadata, config));
+  return config;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Checkpoint>> import_gguf(std::unique_ptr<Checkpoint> file, ConfigPolicy policy) {
+  if (file->kind() != CheckpointKind::kGguf) return file;
+  SKUA_ASSIGN_OR_RETURN(const Family* family, family_of(file->config()));
+  SKUA_ASSIGN_OR_RETURN(Json config, make_config(*file, *family, policy));
+  const bool four_norms = file->find("blk.0.post_ffw_norm.weight") != nullptr;
+  std::vector<TensorEntry> entries;
+  std::map<std::string, std::string, std::less<>> stored_names;
+  for (const TensorEntry& entry : file->tensors()) {
+    if (entry.name == "rope_freqs.weight") continue;  // read into the config
+    TensorEntry renamed = entry;
+    renamed.name = translate(entry.name, four_norms);
+    if (renamed.name.empty()) return unsupported("[gguf] tensor " + entry.name + " has no known meaning");
+    stored_names.emplace(renamed.name, entry.name);
+    entries.push_back(std::move(renamed));
+  }
+  std::sort(entries.begin(), entries.end(),
+            [](const TensorEntry& a, const TensorEntry& b) { return a.name < b.name; });
+  return std::unique_ptr<Checkpoint>(std::make_unique<ImportedGguf>(
+      std::move(file), std::move(config), std::move(entries), std::move(stored_names), family->gguf_rows));
+}
+
+}  // namespace skua

@@ -1,0 +1,30 @@
+// Llama 1 to 3, SmolLM 1 and 2, and the many checkpoints that call themselves "llama".
+// Sources: transformers modeling_llama.py and configuration_llama.py (5.x); arXiv:2302.13971.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
+  spec.mlp_bias = config.flag_or("mlp_bias", false);
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"llama"};
+
+}  // namespace
+
+const Family kLlama{"llama", kTypes, "llama", GgufRows::kInterleavedQk, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,30 @@
+// Mistral 7B and its kin: Llama without biases, optionally with a sliding window on every layer.
+// Sources: transformers modeling_mistral.py and configuration_mistral.py (5.x); arXiv:2310.06825.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  const int32_t window = config.count_or("sliding_window", 0);
+  read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"mistral"};
+
+}  // namespace
+
+const Family kMistral{"mistral", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,30 @@
+// Qwen 2 and 2.5: biases on q, k and v; upper layers may slide.
+// Sources: transformers modeling_qwen2.py and configuration_qwen2.py (5.x); arXiv:2407.10671.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qkv_bias = true;
+  read_qwen_windows(config, spec.config);
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"qwen2"};
+
+}  // namespace
+
+const Family kQwen2{"qwen2", kTypes, "qwen2", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

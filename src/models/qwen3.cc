@@ -1,0 +1,31 @@
+// Qwen 3 dense: per-head norms on q and k.
+// Sources: transformers modeling_qwen3.py and configuration_qwen3.py (5.x); arXiv:2505.09388.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qk_norm = true;
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
+  read_qwen_windows(config, spec.config);
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"qwen3"};
+
+}  // namespace
+
+const Family kQwen3{"qwen3", kTypes, "qwen3", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua
