@@ -10,18 +10,17 @@
 namespace skua {
 namespace {
 
-/// Rows and columns of a shape: the last dimension is the row; a scalar is 1 x 1.
+/// Rows and columns of a shape: the last dimension is the row; a scalar is 1 x 1; no elements, no rows.
 struct MatrixShape {
   uint64_t rows = 1;
   uint64_t cols = 1;
 };
 
 MatrixShape matrix_shape(std::span<const int64_t> shape) {
-  MatrixShape out;
-  if (shape.empty()) return out;
-  out.cols = static_cast<uint64_t>(shape.back());
-  for (const int64_t dim : shape.first(shape.size() - 1)) out.rows *= static_cast<uint64_t>(dim);
-  return out;
+  if (shape.empty()) return {};
+  const auto cols = static_cast<uint64_t>(shape.back());
+  const uint64_t n = element_count(shape).value_or(0);
+  return {cols == 0 ? 0 : n / cols, cols};
 }
 
 Status check_planes(const StoredTensor& tensor) {

@@ -1,0 +1,12 @@
+// Names that came out of a file, made fit for an error message.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace skua {
+
+/// The name with control characters as '?', cut after 200 bytes.
+std::string printable(std::string_view name);
+
+}  // namespace skua
