@@ -1,0 +1,41 @@
+// The pages of one sequence in one cache group, by 64-token stretch. Positions are absolute: a window frees
+// the pages behind it and leaves -1 in their place.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/status.h"
+#include "cache/page_pool.h"
+
+namespace skua {
+
+class PageTable {
+ public:
+  explicit PageTable(PagePool* pool) : pool_(pool) {}
+
+  /// Page ids by stretch; -1 where nothing is resident.
+  std::span<const int32_t> pages() const { return pages_; }
+
+  /// Makes room for positions [0, n_tokens). Errors: kResourceExhausted; nothing is taken then.
+  Status extend(int32_t n_tokens);
+
+  /// Lets go of pages that lie wholly before position `first_needed`.
+  void drop_before(int32_t first_needed, uint64_t step);
+
+  /// Lets go of pages that lie wholly at or after position `n_tokens`.
+  void truncate(int32_t n_tokens, uint64_t step);
+
+  /// Takes over the first `n_pages` pages of another table of the same pool by reference. Only on an empty
+  /// table.
+  void share_prefix(const PageTable& other, int32_t n_pages);
+
+  void release_all(uint64_t step) { truncate(0, step); }
+
+ private:
+  PagePool* pool_;
+  std::vector<int32_t> pages_;
+};
+
+}  // namespace skua

@@ -1,0 +1,132 @@
+// Matches a graph's weights with a checkpoint's tensors and packs them, dropping source pages as it goes.
+#include "engine/load.h"
+
+#include <cstring>
+#include <set>
+
+namespace skua {
+namespace {
+
+/// True if `name` fits `pattern`, where '*' stands for any run of characters.
+bool matches(std::string_view pattern, std::string_view name) {
+  if (pattern.empty()) return name.empty();
+  if (pattern[0] != '*')
+    return !name.empty() && name[0] == pattern[0] && matches(pattern.substr(1), name.substr(1));
+  for (size_t skip = 0; skip <= name.size(); ++skip) {
+    if (matches(pattern.substr(1), name.substr(skip))) return true;
+  }
+  return false;
+}
+
+std::string list_of(const std::vector<std::string>& items) {
+  std::string out;
+  for (size_t i = 0; i < items.size() && i < 8; ++i) out += (i > 0 ? "; " : "") + items[i];
+  if (items.size() > 8) out += "; and " + std::to_string(items.size() - 8) + " more";
+  return out;
+}
+
+std::string shape_text(const std::vector<int64_t>& shape) {
+  std::string out = "[";
+  for (size_t i = 0; i < shape.size(); ++i) out += (i > 0 ? ", " : "") + std::to_string(shape[i]);
+  return out + "]";
+}
+
+/// True if a stored shape is that of the declared matrix (or vector).
+bool same_shape(const std::vector<int64_t>& shape, const WeightDecl& decl) {
+  if (shape.size() == 1) return decl.rows == 1 && shape[0] == decl.cols;
+  return shape.size() == 2 && shape[0] == decl.rows && shape[1] == decl.cols;
+}
+
+Status check_manifest(const Checkpoint& checkpoint, const Graph& graph) {
+  std::vector<std::string> missing, wrong;
+  for (const WeightDecl& decl : graph.weights) {
+    const TensorEntry* entry = checkpoint.find(decl.name);
+    if (entry == nullptr) {
+      missing.push_back(print(decl));
+    } else if (!same_shape(entry->shape, decl)) {
+      wrong.push_back(print(decl) + " is stored as " + shape_text(entry->shape));
+    }
+  }
+  if (!missing.empty()) {
+    return data_loss("[load] " + checkpoint.source() + " lacks " + std::to_string(missing.size()) +
+                     " tensors that its config asks for: " + list_of(missing) +
+                     ". Fetch the checkpoint again, or check that config.json belongs to it");
+  }
+  if (!wrong.empty()) {
+    return data_loss("[load] " + checkpoint.source() + ": shapes differ from config.json: " + list_of(wrong));
+  }
+  return ok_status();
+}
+
+/// A tied model may ship its output matrix too; the tied one is used, and a difference is worth a word.
+bool same_bytes(const Checkpoint& checkpoint, const std::string& a, const std::string& b) {
+  const auto left = checkpoint.matrix(a);
+  const auto right = checkpoint.matrix(b);
+  if (!left.ok() || !right.ok() || left->format != right->format) return false;
+  if (left->rows != right->rows || left->cols != right->cols) return false;
+  for (int plane = 0; plane < 3; ++plane) {
+    const uint64_t bytes = plane_row_bytes(left->format, plane, left->cols);
+    for (int64_t row = 0; bytes > 0 && row < left->rows; ++row) {
+      if (std::memcmp(left->row_plane(plane, row), right->row_plane(plane, row), bytes) != 0) return false;
+    }
+  }
+  return true;
+}
+
+Status account(const Checkpoint& checkpoint, const Model& model, const Graph& graph, LoadReport& report) {
+  std::set<std::string, std::less<>> needed;
+  for (const WeightDecl& decl : graph.weights) needed.insert(decl.name);
+  std::vector<std::string> extra;
+  const std::vector<IgnorableTensor> ignorable = model.ignorable();
+  for (const TensorEntry& entry : checkpoint.tensors()) {
+    if (needed.contains(entry.name)) {
+      report.used.push_back(entry.name);
+      continue;
+    }
+    const IgnorableTensor* rule = nullptr;
+    for (const IgnorableTensor& candidate : ignorable) {
+      if (matches(candidate.pattern, entry.name)) rule = &candidate;
+    }
+    if (rule == nullptr) {
+      extra.push_back(entry.name + " " + shape_text(entry.shape));
+      continue;
+    }
+    report.ignored.push_back(entry.name + ": " + rule->reason);
+    if (entry.name == "lm_head.weight" && !same_bytes(checkpoint, "model.embed_tokens.weight", entry.name)) {
+      report.warnings.push_back(
+          "lm_head.weight differs from model.embed_tokens.weight, to which config.json ties it; "
+          "the embedding is used");
+    }
+  }
+  if (extra.empty()) return ok_status();
+  return data_loss("[load] " + checkpoint.source() + " holds " + std::to_string(extra.size()) +
+                   " tensors that nothing reads: " + list_of(extra) +
+                   ". Its config.json may be of another model, or asks for something skua does not know");
+}
+
+}  // namespace
+
+Result<LoadedModel> load_model(const Checkpoint& checkpoint, Backend& backend, ConfigPolicy policy,
+                               const Progress& progress) {
+  SKUA_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model, parse_model(checkpoint.config(), policy));
+  LoadedModel out;
+  out.info = model->info();
+  SKUA_ASSIGN_OR_RETURN(out.graph, model->build(backend.numerics()));
+  SKUA_RETURN_IF_ERROR(check_manifest(checkpoint, out.graph));
+  SKUA_RETURN_IF_ERROR(account(checkpoint, *model, out.graph, out.report));
+  uint64_t total = 0, done = 0;
+  for (const WeightDecl& decl : out.graph.weights) total += checkpoint.find(decl.name)->bytes;
+  if (progress) progress(0, total);
+  for (const WeightDecl& decl : out.graph.weights) {
+    SKUA_ASSIGN_OR_RETURN(const EncodedMatrix source, checkpoint.matrix(decl.name));
+    SKUA_ASSIGN_OR_RETURN(PackedWeight packed, backend.pack(source, decl.name));
+    out.weight_bytes += packed.buffer->bytes();
+    out.weights.push_back(std::move(packed));
+    checkpoint.release(decl.name);
+    done += checkpoint.find(decl.name)->bytes;
+    if (progress) progress(done, total);
+  }
+  return out;
+}
+
+}  // namespace skua

@@ -1,0 +1,90 @@
+// Runs batches: picks a capacity, lowers its plan once, keeps plans in a bounded cache, owns caches and
+// arena.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "cache/layout.h"
+#include "cache/page_pool.h"
+#include "engine/batch.h"
+#include "engine/load.h"
+#include "plan/bind.h"
+
+namespace skua {
+
+struct RunnerOptions {
+  int32_t context = 2048;    // tokens of one sequence
+  int32_t max_tokens = 512;  // tokens of one step
+  int32_t max_seqs = 4;      // sequences of one step and of the cache
+  Fusion fusion = Fusion::kOn;
+};
+
+class Runner {
+ public:
+  /// `model` and `backend` must outlive the runner. Errors: kResourceExhausted (caches, inputs), those of
+  /// lowering.
+  static Result<std::unique_ptr<Runner>> create(const LoadedModel& model, Backend& backend,
+                                                const RunnerOptions& options);
+
+  /// Runs one step. Errors: kInvalidArgument (sizes beyond the options, ids outside the vocabulary),
+  /// kInternal.
+  Status run(const Batch& batch);
+
+  /// Logits of the last run, row-major [batch.rows, n_vocab].
+  Result<std::vector<float>> logits() const;
+  Result<std::vector<double>> logits_f64() const;
+
+  const CacheLayout& cache_layout() const { return layout_; }
+  std::vector<PagePool>& pools() { return pools_; }  // by group
+  size_t n_groups() const { return layout_.groups.size(); }
+  uint64_t step() const { return step_; }  // number of the newest completed step
+
+  /// The plan for a step of these sizes (lowered if need be).
+  Result<const Plan*> plan_for(int32_t n_tokens, int32_t n_seqs, int32_t n_rows);
+
+  uint64_t cache_bytes() const;
+  uint64_t cache_bytes_per_token() const;
+  uint64_t arena_bytes() const { return arena_ == nullptr ? 0 : arena_->bytes(); }
+
+  /// Tests: from now on each plan runs in a random order that its edges allow; nothing = program order.
+  void set_order_seed(std::optional<uint64_t> seed) { order_seed_ = seed; }
+
+ private:
+  struct Entry {
+    Plan plan;
+    std::unique_ptr<BoundPlan> bound;
+    uint64_t arena_version = 0;
+    uint64_t last_used = 0;
+  };
+
+  Runner(const LoadedModel& model, Backend& backend, const RunnerOptions& options);
+  Status allocate();
+  Status check(const Batch& batch) const;
+  Result<Entry*> entry_for(const Capacity& capacity);
+  Status bind(Entry& entry);
+  Status write_inputs(const Batch& batch);
+  Capacity capacity_for(int32_t n_tokens, int32_t n_seqs, int32_t n_rows) const;
+
+  const LoadedModel& model_;
+  Backend& backend_;
+  RunnerOptions options_;
+  int32_t max_pages_ = 1;
+  CacheLayout layout_;
+  std::vector<PagePool> pools_;                        // by group
+  std::vector<std::shared_ptr<DeviceBuffer>> slabs_;   // by slot
+  std::vector<uint64_t> slab_bytes_;                   // by slot
+  std::vector<std::shared_ptr<DeviceBuffer>> inputs_;  // by StepInput, page tables by group at the end
+  std::shared_ptr<DeviceBuffer> arena_;
+  uint64_t arena_version_ = 0;
+  std::vector<std::unique_ptr<Entry>> entries_;
+  const Entry* last_ = nullptr;
+  size_t last_rows_ = 0;
+  uint64_t step_ = 0;
+  uint64_t clock_ = 0;
+  std::optional<uint64_t> order_seed_;
+};
+
+}  // namespace skua
