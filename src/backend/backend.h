@@ -16,8 +16,6 @@
 
 namespace skua {
 
-constexpr int32_t kPageTokens = 64;  // tokens of one cache page
-
 /// Upper bounds that a plan is lowered for; the real counts arrive in StepHeader.
 struct Capacity {
   int32_t n_tokens = 1;

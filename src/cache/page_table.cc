@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "backend/backend.h"
 #include "base/math.h"
+#include "ir/graph.h"
 
 namespace skua {
 

@@ -3,8 +3,7 @@
 
 #include <algorithm>
 
-#include "backend/cpu/cpu_backend.h"
-#include "backend/ref/ref_backend.h"
+#include "backend/make_backend.h"
 #include "base/threads.h"
 #include "engine/engine_impl.h"
 #include "models/gguf_import.h"
@@ -13,21 +12,6 @@ namespace skua {
 namespace {
 
 constexpr int32_t kDefaultContextLimit = 8192;
-
-Result<std::unique_ptr<Backend>> make_backend(const EngineOptions& options) {
-  if (options.backend == "ref") {
-    if (options.compute != "auto" && options.compute != "f64") {
-      return invalid_argument("[engine] backend ref computes in f64, not in " + options.compute);
-    }
-    RefOptions ref;
-    ref.n_threads = options.n_threads;
-    return make_ref_backend(ref);
-  }
-  if (options.backend != "cpu") {
-    return invalid_argument("[engine] backend must be cpu or ref, got \"" + options.backend + "\"");
-  }
-  return make_cpu_backend({options.n_threads, options.isa, options.compute});
-}
 
 Status check_options(const EngineOptions& options) {
   const auto range = [](const char* name, int64_t value, int64_t low, int64_t high) {
@@ -59,7 +43,7 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   EngineOptions& o = impl->options;
   if (o.n_threads == 0) o.n_threads = available_cpus();
   SKUA_RETURN_IF_ERROR(check_options(o));
-  SKUA_ASSIGN_OR_RETURN(impl->backend, make_backend(o));
+  SKUA_ASSIGN_OR_RETURN(impl->backend, make_backend({o.backend, o.compute, o.isa, o.n_threads}));
   SKUA_ASSIGN_OR_RETURN(impl->text, load_text(*checkpoint));
   SKUA_ASSIGN_OR_RETURN(impl->checkpoint, import_gguf(std::move(checkpoint), o.config_policy));
   SKUA_ASSIGN_OR_RETURN(impl->model,

@@ -34,6 +34,8 @@ struct WeightDecl {
   int64_t cols = 0;
 };
 
+constexpr int32_t kPageTokens = 64;  // tokens of one cache page
+
 enum class SlotKind : uint8_t { kFull, kWindow };
 
 /// Cache of one attention layer: k and v rows per token and kv head, stored as `storage`.

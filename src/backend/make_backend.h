@@ -1,0 +1,22 @@
+// The backends of this build, by name. The only place outside their folders that knows them.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "backend/backend.h"
+
+namespace skua {
+
+struct BackendRequest {
+  std::string name = "cpu";      // "cpu" or "ref"
+  std::string compute = "auto";  // "auto", "f32" (cpu), "f64" (ref: not rounded), "rounded" (ref)
+  std::string isa = "auto";      // cpu: "auto", "avx2", "avx512"
+  int32_t n_threads = 1;
+};
+
+/// Errors: kInvalidArgument naming the value and what is allowed; kUnsupported (the machine lacks the
+/// instructions).
+Result<std::unique_ptr<Backend>> make_backend(const BackendRequest& request);
+
+}  // namespace skua
