@@ -140,6 +140,7 @@ constexpr std::string_view kTypes[] = {"gemma3_text"};
 
 }  // namespace
 
+extern const Family kGemma3;
 const Family kGemma3{"gemma3", kTypes, "gemma3", GgufRows::kPlain, &Gemma3::parse, &adjust};
 
 }  // namespace skua

@@ -25,6 +25,7 @@ constexpr std::string_view kTypes[] = {"llama"};
 
 }  // namespace
 
+extern const Family kLlama;
 const Family kLlama{"llama", kTypes, "llama", GgufRows::kInterleavedQk, &parse, nullptr};
 
 }  // namespace skua

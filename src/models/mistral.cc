@@ -25,6 +25,7 @@ constexpr std::string_view kTypes[] = {"mistral"};
 
 }  // namespace
 
+extern const Family kMistral;
 const Family kMistral{"mistral", kTypes, "", GgufRows::kPlain, &parse, nullptr};
 
 }  // namespace skua

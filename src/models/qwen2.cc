@@ -25,6 +25,7 @@ constexpr std::string_view kTypes[] = {"qwen2"};
 
 }  // namespace
 
+extern const Family kQwen2;
 const Family kQwen2{"qwen2", kTypes, "qwen2", GgufRows::kPlain, &parse, nullptr};
 
 }  // namespace skua

@@ -26,6 +26,7 @@ constexpr std::string_view kTypes[] = {"qwen3"};
 
 }  // namespace
 
+extern const Family kQwen3;
 const Family kQwen3{"qwen3", kTypes, "qwen3", GgufRows::kPlain, &parse, nullptr};
 
 }  // namespace skua
