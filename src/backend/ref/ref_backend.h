@@ -15,7 +15,7 @@ enum class RefRounding : uint8_t {
 
 struct RefOptions {
   RefRounding rounding = RefRounding::kPure;
-  Numerics numerics;      // storage types of the edges; the kind of rounding in kRounded, labels in kPure
+  Numerics numerics{};    // storage types of the edges; the kind of rounding in kRounded, labels in kPure
   int32_t n_threads = 0;  // 0 = one per available CPU; results do not depend on it
 };
 

@@ -1,0 +1,113 @@
+// Cases of ops that look at one row at a time.
+#include <string>
+
+#include "backend/cases.h"
+
+namespace skua::test {
+namespace {
+
+constexpr Format kF32Format{FormatKind::kF32};
+
+OpCase embed(const Format& format, int32_t n_tokens, int64_t width, float scale) {
+  constexpr int64_t kVocab = 11;
+  CaseBuilder b("embed " + format_name(format) + " " + std::to_string(n_tokens) + " x " +
+                std::to_string(width));
+  b.node(Embed{b.weight(random_weight(format, kVocab, width, 1.0, 5)), scale}, {});
+  CaseStep& step = b.step(n_tokens, 6);
+  for (int32_t t = 0; t < n_tokens; ++t) step.ids.push_back(t * 7 % static_cast<int32_t>(kVocab));
+  return b.take();
+}
+
+OpCase norm(int32_t n_tokens, int64_t size, int32_t groups, float offset, double scale, float eps) {
+  CaseBuilder b("rms_norm " + std::to_string(n_tokens) + " x " + std::to_string(groups) + " x " +
+                std::to_string(size) + " scale " + std::to_string(scale));
+  const ValueId x = b.input(size * groups);
+  b.node(RmsNorm{b.weight(random_weight(kF32Format, 1, size, 1.0, 8)), eps, offset, groups}, {x});
+  b.step(n_tokens, 9, scale);
+  return b.take();
+}
+
+OpCase add_norm(int32_t n_tokens, int64_t size, float offset) {
+  CaseBuilder b("add_rms_norm " + std::to_string(n_tokens) + " x " + std::to_string(size));
+  const ValueId a = b.input(size);
+  const ValueId c = b.input(size);
+  b.node(AddRmsNorm{{b.weight(random_weight({FormatKind::kBF16}, 1, size, 1.0, 8)), 1e-5f, offset, 1}},
+         {a, c});
+  b.step(n_tokens, 10, 3.0);
+  return b.take();
+}
+
+OpCase binary(const std::string& name, Op op, int32_t n_tokens, int64_t width, double scale) {
+  CaseBuilder b(name + " " + std::to_string(n_tokens) + " x " + std::to_string(width) + " scale " +
+                std::to_string(scale));
+  const ValueId a = b.input(width);
+  const ValueId c = b.input(width);
+  b.node(std::move(op), {a, c});
+  b.step(n_tokens, 11, scale);
+  return b.take();
+}
+
+OpCase unary(const std::string& name, Op op, int32_t n_tokens, int64_t width, double scale) {
+  CaseBuilder b(name + " " + std::to_string(n_tokens) + " x " + std::to_string(width) + " scale " +
+                std::to_string(scale));
+  const ValueId x = b.input(width);
+  b.node(std::move(op), {x});
+  b.step(n_tokens, 12, scale);
+  return b.take();
+}
+
+OpCase gather(int32_t n_tokens, std::vector<int32_t> rows) {
+  CaseBuilder b("gather_rows " + std::to_string(rows.size()) + " of " + std::to_string(n_tokens));
+  const ValueId x = b.input(37);
+  b.node(GatherRows{}, {x});
+  b.step(n_tokens, 13).rows = std::move(rows);
+  return b.take();
+}
+
+}  // namespace
+
+std::vector<OpCase> row_cases() {
+  std::vector<OpCase> out;
+  for (const Format& format : all_formats())
+    out.push_back(embed(format, 5, 2 * std::max<int64_t>(block_cols(format), 32), 1.0f));
+  out.push_back(embed(kF32Format, 0, 33, 1.0f));
+  out.push_back(embed(kF32Format, 1, 1, 1.0f));
+  out.push_back(embed({FormatKind::kBF16}, 20, 65, 8.0311f));
+
+  for (const auto& [tokens, size] :
+       {std::pair{0, 64}, {1, 1}, {1, 7}, {3, 65}, {2, 576}, {5, 1030}, {1, 4096}}) {
+    out.push_back(norm(tokens, size, 1, 0.0f, 1.0, 1e-6f));
+    out.push_back(add_norm(tokens, size, tokens % 2 == 1 ? 1.0f : 0.0f));
+  }
+  out.push_back(norm(3, 32, 9, 0.0f, 1.0, 1e-5f));
+  out.push_back(norm(4, 5, 3, 1.0f, 1.0, 1e-5f));
+  out.push_back(norm(2, 100, 1, 1.0f, 1e15, 1e-6f));
+  out.push_back(norm(2, 100, 1, 1.0f, 1e-12, 1e-6f));
+  out.push_back(norm(2, 100, 1, 0.0f, 0.0, 1e-6f));  // all zero
+
+  for (const auto& [tokens, width] : {std::pair{0, 8}, {1, 1}, {1, 9}, {3, 64}, {5, 129}}) {
+    out.push_back(binary("add", Add{}, tokens, width, 1.0));
+    for (Act act : {Act::kSilu, Act::kGeluTanh, Act::kGeluErf, Act::kRelu}) {
+      for (double scale : {1.0, 12.0}) {
+        out.push_back(binary("act_mul " + std::string(act_name(act)), ActMul{act}, tokens, width, scale));
+      }
+    }
+    out.push_back(unary("softcap", Softcap{30.0f}, tokens, width, 100.0));
+    out.push_back(unary("scale", Scale{0.0625f}, tokens, width, 3.0));
+  }
+  for (Act act : {Act::kSilu, Act::kGeluTanh, Act::kGeluErf}) {
+    out.push_back(binary("act_mul " + std::string(act_name(act)), ActMul{act}, 40, 257, 1e-3));
+    out.push_back(binary("act_mul " + std::string(act_name(act)), ActMul{act}, 40, 257, 200.0));
+  }
+  out.push_back(unary("softcap", Softcap{50.0f}, 30, 257, 1e-3));
+  out.push_back(unary("softcap", Softcap{50.0f}, 3, 257, 1e6));
+  out.push_back(unary("scale", Scale{1.5f}, 2, 70, 3e38));  // overflows to infinity in places
+  out.push_back(binary("add", Add{}, 2, 70, 3e38));
+
+  out.push_back(gather(1, {0}));
+  out.push_back(gather(9, {8, 0, 3, 3}));
+  out.push_back(gather(4, {}));
+  return out;
+}
+
+}  // namespace skua::test

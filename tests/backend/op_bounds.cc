@@ -1,0 +1,272 @@
+// Bounds by op. Everything is computed from the case's operands, not from the kernel under test.
+#include "backend/op_bounds.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+
+namespace skua::test {
+namespace {
+
+double norm_of(const double* x, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) sum += x[i] * x[i];
+  return std::sqrt(sum);
+}
+
+double max_abs(const double* x, int64_t n) {
+  double out = 0;
+  for (int64_t i = 0; i < n; ++i) out = std::max(out, std::abs(x[i]));
+  return out;
+}
+
+/// Sizes of the cached row of one token, per kv head.
+struct CachedRow {
+  std::vector<double> k_norm, v_max;
+};
+
+class Bounds {
+ public:
+  Bounds(const OpCase& op_case, const std::vector<StepValues>& exact, double u)
+      : case_(op_case), exact_(exact), u_(u) {}
+
+  std::vector<double> slack(ValueId output) {
+    const Node* producer = nullptr;
+    size_t output_index = 0;
+    for (const Node& node : case_.graph.nodes) {
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        if (node.outputs[i] == output) {
+          producer = &node;
+          output_index = i;
+        }
+      }
+    }
+    SKUA_CHECK(producer != nullptr);
+    std::vector<double> all;
+    for (step_ = 0; step_ < case_.steps.size(); ++step_) {
+      record_cache();
+      node_ = producer;
+      output_ = output_index;
+      y_ = &value(output);
+      rows_ = case_.n_rows(case_.steps[step_], output);
+      std::vector<double> part(y_->size(), 0.0);
+      slack_ = &part;
+      std::visit(*this, producer->op);
+      for (double& s : part) {
+        if (!std::isfinite(s)) s = 0.0;  // judged by pattern only
+      }
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+
+  void operator()(const Embed&) {}
+  void operator()(const Add&) {}
+  void operator()(const Scale&) {}
+  void operator()(const GatherRows&) {}
+  void operator()(const KvWrite&) {}
+  void operator()(const RopeKvWrite&) {}
+
+  void operator()(const RmsNorm& op) { norm(op, input(0), 0.0); }
+
+  void operator()(const AddRmsNorm& op) {
+    if (output_ == 0) return;
+    std::vector<double> sum = input(0);
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += input(1)[i];
+    norm(op.norm, sum, 2.0);
+  }
+
+  void operator()(const Linear& op) { *slack_ = linear_error(op); }
+  void operator()(const MultiLinear& op) { *slack_ = linear_error(op.parts[output_]); }
+
+  void operator()(const GatedLinear& op) {
+    const std::vector<double> gate_error = linear_error(op.gate);
+    const std::vector<double> up_error = linear_error(op.up);
+    const std::vector<double> gate = linear_value(op.gate);
+    const std::vector<double> up = linear_value(op.up);
+    const double u_product = std::max(u_, unit(op.product_storage));
+    for (size_t i = 0; i < slack_->size(); ++i) {
+      const double g = std::abs(gate[i]);
+      const double v = std::abs(up[i]);
+      (*slack_)[i] = 1.13 * v * gate_error[i] + g * up_error[i] + 1.13 * gate_error[i] * up_error[i] +
+                     (8 * u_ + 2.2 * u_product) * g * v;
+    }
+  }
+
+  void operator()(const RopeAngles& op) {
+    std::fill(slack_->begin(), slack_->end(), u_ * std::abs(op.attention_factor));
+  }
+
+  void operator()(const Rope& op) {
+    const int64_t half = width(1) / 2;
+    for (int64_t t = 0; t < rows_; ++t) {
+      const double* angles = &input(1)[static_cast<size_t>(t * 2 * half)];
+      for (int64_t head = 0; head < op.n_heads; ++head) {
+        const auto at = static_cast<size_t>((t * op.n_heads + head) * op.head_dim);
+        for (int64_t i = 0; i < half; ++i) {
+          const auto a = at + static_cast<size_t>(op.style == RopeStyle::kHalf ? i : 2 * i);
+          const auto b = op.style == RopeStyle::kHalf ? a + static_cast<size_t>(half) : a + 1;
+          const double cos = std::abs(angles[i]);
+          const double sin = std::abs(angles[half + i]);
+          const double x = std::abs(input(0)[a]);
+          const double z = std::abs(input(0)[b]);
+          (*slack_)[a] = 2 * u_ * (x * cos + z * sin);
+          (*slack_)[b] = 2 * u_ * (z * cos + x * sin);
+        }
+      }
+    }
+  }
+
+  void operator()(const ActMul& op) {
+    const bool cancels = op.act == Act::kGeluTanh || op.act == Act::kGeluErf;
+    for (size_t i = 0; i < slack_->size(); ++i) {
+      (*slack_)[i] = 8 * u_ * std::abs(cancels ? input(0)[i] * input(1)[i] : (*y_)[i]);
+    }
+  }
+
+  void operator()(const Softcap&) {
+    for (size_t i = 0; i < slack_->size(); ++i) (*slack_)[i] = 8 * u_ * std::abs((*y_)[i]);
+  }
+
+  void operator()(const Attention& op) {
+    const CacheSlot& slot = case_.graph.slot(op.slot);
+    const CaseStep& step = case_.steps[step_];
+    int64_t token = 0;
+    for (const CaseSeq& seq : step.seqs) {
+      for (int32_t i = 0; i < seq.q_len; ++i, ++token) {
+        const int64_t position = seq.kv_len - seq.q_len + i;
+        for (int64_t head = 0; head < op.n_heads; ++head)
+          attention_head(op, slot, seq, token, position, head);
+      }
+    }
+  }
+
+ private:
+  static double unit(DType type) {
+    return type == DType::kF64 ? 0x1p-53 : type == DType::kF32 ? 0x1p-24 : 0x1p-8;
+  }
+
+  const std::vector<double>& value(ValueId id) const {
+    const auto given = case_.steps[step_].inputs.find(id.value());
+    return given != case_.steps[step_].inputs.end() ? given->second : exact_[step_].at(id.value());
+  }
+  const std::vector<double>& input(size_t i) const { return value(node_->inputs[i]); }
+  int64_t width(size_t i) const { return case_.graph.value(node_->inputs[i]).type.width; }
+  const HostWeight& weight(WeightId id) const { return case_.weights[id.value()]; }
+
+  void norm(const RmsNorm& op, const std::vector<double>& x, double more_depth) {
+    const std::vector<double> w = weight(op.weight).row(0);
+    const auto n = static_cast<int64_t>(w.size());
+    const double depth = 8.0 + static_cast<double>(n) / 32.0 + more_depth;
+    for (size_t at = 0; at < x.size(); at += w.size()) {
+      const double rms = std::sqrt(std::pow(norm_of(&x[at], n), 2) / static_cast<double>(n) + double{op.eps});
+      for (size_t i = 0; i < w.size(); ++i) {
+        (*slack_)[at + i] =
+            depth * u_ * std::abs(x[at + i]) / rms * (std::abs(w[i]) + std::abs(op.weight_offset));
+      }
+    }
+  }
+
+  std::vector<double> linear_sum(const Linear& op, double (*term)(double)) const {
+    const HostWeight& w = weight(op.weight);
+    std::vector<double> out(static_cast<size_t>(rows_ * w.rows));
+    const std::vector<double> bias =
+        op.bias ? weight(*op.bias).row(0) : std::vector<double>(static_cast<size_t>(w.rows));
+    for (int64_t n = 0; n < w.rows; ++n) {
+      const std::vector<double> row = w.row(n);
+      for (int64_t t = 0; t < rows_; ++t) {
+        double sum = term(bias[static_cast<size_t>(n)]);
+        for (int64_t k = 0; k < w.cols; ++k) {
+          sum += term(input(0)[static_cast<size_t>(t * w.cols + k)] * row[static_cast<size_t>(k)]);
+        }
+        out[static_cast<size_t>(t * w.rows + n)] = sum;
+      }
+    }
+    return out;
+  }
+  std::vector<double> linear_value(const Linear& op) const {
+    return linear_sum(op, [](double x) { return x; });
+  }
+  std::vector<double> linear_error(const Linear& op) const {
+    std::vector<double> out = linear_sum(op, [](double x) { return std::abs(x); });
+    const double depth = 16.0 + static_cast<double>(weight(op.weight).cols) / 8.0;
+    for (double& s : out) s *= depth * u_;
+    return out;
+  }
+
+  /// Notes what this step's tokens write into each slot.
+  void record_cache() {
+    cache_.resize(case_.graph.slots.size());
+    for (const Node& node : case_.graph.nodes) {
+      const bool fused = std::holds_alternative<RopeKvWrite>(node.op);
+      if (!fused && !std::holds_alternative<KvWrite>(node.op)) continue;
+      const SlotId slot_id = *op_slot(node.op);
+      const CacheSlot& slot = case_.graph.slot(slot_id);
+      const std::vector<double>& k = value(node.inputs[0]);
+      const std::vector<double>& v = value(node.inputs[fused ? 2 : 1]);
+      int64_t token = 0;
+      for (const CaseSeq& seq : case_.steps[step_].seqs) {
+        for (int32_t i = 0; i < seq.q_len; ++i, ++token) {
+          CachedRow row;
+          for (int64_t head = 0; head < slot.n_kv_heads; ++head) {
+            const int64_t at = token * slot.n_kv_heads + head;
+            row.k_norm.push_back(norm_of(&k[static_cast<size_t>(at * slot.k_dim)], slot.k_dim));
+            row.v_max.push_back(max_abs(&v[static_cast<size_t>(at * slot.v_dim)], slot.v_dim));
+          }
+          const int64_t key = cell(seq, seq.kv_len - seq.q_len + i);
+          if (key >= 0) cache_[slot_id.value()][key] = std::move(row);
+        }
+      }
+    }
+  }
+
+  static int64_t cell(const CaseSeq& seq, int64_t position) {
+    const auto page = static_cast<size_t>(position / kPageTokens);
+    if (page >= seq.pages.size() || seq.pages[page] < 0) return -1;
+    return int64_t{seq.pages[page]} * kPageTokens + position % kPageTokens;
+  }
+
+  void attention_head(const Attention& op, const CacheSlot& slot, const CaseSeq& seq, int64_t token,
+                      int64_t position, int64_t head) {
+    const auto kv_head = static_cast<size_t>(head / (op.n_heads / slot.n_kv_heads));
+    const double q_norm =
+        norm_of(&input(0)[static_cast<size_t>((token * op.n_heads + head) * slot.k_dim)], slot.k_dim);
+    double k_norm = 0;
+    double v_max = 0;
+    double n_keys = 0;
+    const int64_t first = op.window > 0 ? std::max<int64_t>(0, position - op.window + 1) : 0;
+    for (int64_t key = first; key <= position; ++key) {
+      const auto row = cache_[op.slot.value()].find(cell(seq, key));
+      if (row == cache_[op.slot.value()].end()) continue;
+      k_norm = std::max(k_norm, row->second.k_norm[kv_head]);
+      v_max = std::max(v_max, row->second.v_max[kv_head]);
+      n_keys += 1;
+    }
+    const double score = std::abs(op.scale) * q_norm * k_norm;
+    const double slack = v_max * u_ * (2 * (slot.k_dim / 8.0 + 8) * score + n_keys / 4 + 32);
+    for (int64_t i = 0; i < slot.v_dim; ++i) {
+      (*slack_)[static_cast<size_t>((token * op.n_heads + head) * slot.v_dim + i)] = slack;
+    }
+  }
+
+  const OpCase& case_;
+  const std::vector<StepValues>& exact_;
+  double u_;
+  size_t step_ = 0;
+  const Node* node_ = nullptr;
+  size_t output_ = 0;
+  const std::vector<double>* y_ = nullptr;
+  int64_t rows_ = 0;
+  std::vector<double>* slack_ = nullptr;
+  std::vector<std::map<int64_t, CachedRow>> cache_;
+};
+
+}  // namespace
+
+std::vector<double> slack_of(const OpCase& op_case, const std::vector<StepValues>& exact, ValueId output,
+                             double u_acc) {
+  return Bounds(op_case, exact, u_acc).slack(output);
+}
+
+}  // namespace skua::test
