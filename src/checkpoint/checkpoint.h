@@ -57,8 +57,11 @@ class Checkpoint {
   /// Tells the system that the bytes of this tensor will not be read again.
   virtual void release(std::string_view name) const = 0;
 
-  /// The same for stored rows [row, row + n) of a tensor, so that large ones can be dropped while they are packed.
-  virtual void release_rows(std::string_view name, int64_t row, int64_t n) const { (void)name, (void)row, (void)n; }
+  /// The same for stored rows [row, row + n) of a tensor, so that large ones can be dropped while they are
+  /// packed.
+  virtual void release_rows(std::string_view name, int64_t row, int64_t n) const {
+    (void)name, (void)row, (void)n;
+  }
 
   /// What was left out or decided at opening, one line each, to be shown as warnings.
   virtual std::span<const std::string> notes() const { return {}; }

@@ -18,7 +18,8 @@ struct QuantSetting {
   std::string mode = "affine";
   int64_t bits = 0;
   int64_t group = 0;
-  std::string origin;  // where it stands, for messages: "quantization", "quantization[\"model.layers.0.mlp\"]"
+  std::string
+      origin;  // where it stands, for messages: "quantization", "quantization[\"model.layers.0.mlp\"]"
 };
 
 /// One override: a setting, or "not quantized" (nothing).
@@ -30,20 +31,20 @@ struct QuantOverride {
 /// The settings of one checkpoint.
 class MlxQuantization {
  public:
-  /// Reads `quantization`, or `quantization_config` where it has the same form. No such key: a value without default.
-  /// Errors: kUnsupported (another quantizer: FP8, GPTQ, AWQ, ...), kInvalidArgument (incomplete, contradictory or
-  /// unknown settings: nothing is guessed).
+  /// Reads `quantization`, or `quantization_config` where it has the same form. No such key: a value without
+  /// default. Errors: kUnsupported (another quantizer: FP8, GPTQ, AWQ, ...), kInvalidArgument (incomplete,
+  /// contradictory or unknown settings: nothing is guessed).
   static Result<MlxQuantization> parse(const Json& config);
 
-  /// Settles which override belongs to which module: the same path, or else the only module whose path differs by a
-  /// prefix alone (wrappers add "language_model." and the like). Errors: kInvalidArgument for an override with
-  /// settings that fits no module or several.
+  /// Settles which override belongs to which module: the same path, or else the only module whose path
+  /// differs by a prefix alone (wrappers add "language_model." and the like). Errors: kInvalidArgument for an
+  /// override with settings that fits no module or several.
   Status match(std::span<const std::string_view> modules);
 
   bool is_quantized() const { return default_.has_value(); }
 
-  /// The setting of a module after match(); nothing if it is said not to be quantized. `explicitly` tells whether an
-  /// override says so.
+  /// The setting of a module after match(); nothing if it is said not to be quantized. `explicitly` tells
+  /// whether an override says so.
   struct Choice {
     const QuantSetting* setting;
     const QuantOverride* override_used;

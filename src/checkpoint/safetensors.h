@@ -1,5 +1,5 @@
-// safetensors files: 8 bytes of header length (little-endian), a JSON header {name: {dtype, shape, data_offsets}},
-// then the tensors' bytes. Source: the safetensors format description (facts).
+// safetensors files: 8 bytes of header length (little-endian), a JSON header {name: {dtype, shape,
+// data_offsets}}, then the tensors' bytes. Source: the safetensors format description (facts).
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,8 @@
 
 namespace skua {
 
-/// One tensor of a file. `bytes` points into the parsed file and has exactly the size that dtype and shape ask for.
+/// One tensor of a file. `bytes` points into the parsed file and has exactly the size that dtype and shape
+/// ask for.
 struct SafetensorsTensor {
   std::string name;
   std::string dtype;          // as the file calls it: "BF16"
@@ -24,9 +25,9 @@ struct SafetensorsTensor {
   std::span<const std::byte> bytes;
 };
 
-/// Parses a whole file held in memory. Every length is checked against the bytes there are; tensors may not overlap.
-/// Bytes that belong to no tensor (holes, a tail) are allowed: some writers pad. Unknown dtypes are errors, never
-/// mapped. Errors: kDataLoss.
+/// Parses a whole file held in memory. Every length is checked against the bytes there are; tensors may not
+/// overlap. Bytes that belong to no tensor (holes, a tail) are allowed: some writers pad. Unknown dtypes are
+/// errors, never mapped. Errors: kDataLoss.
 Result<std::vector<SafetensorsTensor>> parse_safetensors(std::span<const std::byte> file);
 
 /// A mapped safetensors file.
@@ -36,7 +37,8 @@ class SafetensorsFile {
   static Result<SafetensorsFile> open(const std::filesystem::path& path);
 
   const std::vector<SafetensorsTensor>& tensors() const { return tensors_; }  // in header order
-  /// Moves the list out, to hold it once only; tensors() is empty afterwards. Their bytes stay with this file.
+  /// Moves the list out, to hold it once only; tensors() is empty afterwards. Their bytes stay with this
+  /// file.
   std::vector<SafetensorsTensor> take_tensors() { return std::move(tensors_); }
   const MappedFile& file() const { return file_; }
 

@@ -8,8 +8,8 @@
 
 namespace skua {
 
-/// Opens a folder with config.json and safetensors (see shard_set.h for the choice of files), or one .safetensors file
-/// with config.json beside it. Errors: see open_checkpoint.
+/// Opens a folder with config.json and safetensors (see shard_set.h for the choice of files), or one
+/// .safetensors file with config.json beside it. Errors: see open_checkpoint.
 Result<std::unique_ptr<Checkpoint>> open_safetensors(const std::filesystem::path& path);
 
 }  // namespace skua

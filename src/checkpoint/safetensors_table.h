@@ -11,10 +11,11 @@
 
 namespace skua {
 
-/// MLX stores a quantized weight as X.weight (u32 words), X.scales and X.biases; they become one tensor X.weight of
-/// the logical shape, whose bits and group come from `config` and are checked against all three shapes. Whatever
-/// contradicts is an error that names both sides; nothing is guessed. Notes for the user are appended to `notes`.
-/// Errors: kDataLoss, kInvalidArgument, kUnsupported (block floats, GPTQ, AWQ, other quantizers).
+/// MLX stores a quantized weight as X.weight (u32 words), X.scales and X.biases; they become one tensor
+/// X.weight of the logical shape, whose bits and group come from `config` and are checked against all three
+/// shapes. Whatever contradicts is an error that names both sides; nothing is guessed. Notes for the user are
+/// appended to `notes`. Errors: kDataLoss, kInvalidArgument, kUnsupported (block floats, GPTQ, AWQ, other
+/// quantizers).
 Result<TensorTable> make_safetensors_table(std::span<const SafetensorsTensor> tensors, const Json& config,
                                            std::vector<std::string>& notes);
 

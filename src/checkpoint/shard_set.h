@@ -19,9 +19,11 @@ struct ShardSet {
 };
 
 /// Finds and opens the weights of a folder:
-///   - with model.safetensors.index.json, the index decides tensor by tensor: tensors that it does not list are left
+///   - with model.safetensors.index.json, the index decides tensor by tensor: tensors that it does not list
+///   are left
 ///     out (and noted), as are files; a file that is missing, or lacks a tensor, is an error that names it;
-///   - else model.safetensors, else a complete set model-00001-of-0000N.safetensors, else the only .safetensors file.
+///   - else model.safetensors, else a complete set model-00001-of-0000N.safetensors, else the only
+///   .safetensors file.
 /// Errors: kNotFound (no weights, a shard is missing), kInvalidArgument (index, ambiguous folder), kDataLoss.
 Result<ShardSet> open_shards(const std::filesystem::path& folder);
 
