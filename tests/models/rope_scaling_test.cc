@@ -1,0 +1,63 @@
+#include "models/rope_scaling.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace skua {
+namespace {
+
+RopeAngles angles(const char* json, int32_t rot_dim) {
+  const auto parsed = parse_json(json);
+  EXPECT_TRUE(parsed.ok());
+  auto out = rope_angles_from(*parsed, rot_dim, 10000.0);
+  EXPECT_TRUE(out.ok()) << out.status().message();
+  return *out;
+}
+
+std::string error(const char* json) {
+  const auto out = rope_angles_from(*parse_json(json), 8, 10000.0);
+  return out.ok() ? "" : out.status().message();
+}
+
+TEST(RopeScaling, DefaultIsThetaToTheMinusTwoIOverD) {
+  const RopeAngles a = angles("{}", 8);
+  ASSERT_EQ(a.inv_freq.size(), 4u);
+  EXPECT_DOUBLE_EQ(a.inv_freq[0], 1.0);
+  EXPECT_DOUBLE_EQ(a.inv_freq[1], 0.1);
+  EXPECT_DOUBLE_EQ(a.inv_freq[3], 0.001);
+}
+
+// Fault B052: of 64 bands, 0 to 28 stay, 29 to 34 blend, 35 to 63 are divided by 8.
+TEST(RopeScaling, Llama3BandsOfAHeadOf128) {
+  const RopeAngles plain = angles(R"({"rope_theta": 500000.0})", 128);
+  const RopeAngles scaled = angles(
+      R"({"rope_theta": 500000.0, "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+          "high_freq_factor": 4.0, "original_max_position_embeddings": 8192})",
+      128);
+  for (int i = 0; i < 64; ++i) {
+    const double ratio = plain.inv_freq[static_cast<size_t>(i)] / scaled.inv_freq[static_cast<size_t>(i)];
+    const double low = i <= 28 ? 1.0 : i <= 34 ? 1.0 + 1e-9 : 8.0 - 1e-12;
+    const double high = i <= 28 ? 1.0 : i <= 34 ? 8.0 - 1e-9 : 8.0 + 1e-12;
+    EXPECT_GE(ratio, low) << i;
+    EXPECT_LE(ratio, high) << i;
+  }
+}
+
+TEST(RopeScaling, LinearDividesAndBothSpellingsOfTheTypeAreRead) {
+  EXPECT_DOUBLE_EQ(angles(R"({"rope_type": "linear", "factor": 8})", 8).inv_freq[0], 0.125);
+  EXPECT_DOUBLE_EQ(angles(R"({"type": "linear", "rope_type": "linear", "factor": 8})", 8).inv_freq[0], 0.125);
+}
+
+TEST(RopeScaling, RefusesWhatItDoesNotKnow) {
+  EXPECT_NE(error(R"({"rope_type": "wobble"})").find("\"wobble\" is not known"), std::string::npos);
+  EXPECT_NE(error(R"({"rope_type": "linear"})").find("\"factor\" must be a positive number"),
+            std::string::npos);
+  EXPECT_NE(error(R"({"rope_type": "linear", "factor": -1})"), "");
+  EXPECT_NE(error(R"({"rope_theta": "x"})"), "");
+  EXPECT_NE(error(R"({"rope_type": "default", "extrapolate": 3})").find("extrapolate"), std::string::npos);
+  EXPECT_FALSE(rope_angles_from(Json::object(), 7, 1e4).ok());
+}
+
+}  // namespace
+}  // namespace skua
