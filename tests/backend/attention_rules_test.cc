@@ -98,6 +98,19 @@ TEST_P(AttentionRules, ScoresFarApartNeitherOverflowNorVanish) {
   EXPECT_EQ(attend(*backend_, line), (std::vector<double>{0.0, 1.0, 1.0}));
 }
 
+TEST_P(AttentionRules, RowWithoutAnyResidentKeyIsZeroAndNeighboursDoNotNotice) {
+  CaseBuilder b("no key");
+  const SlotId slot = b.slot({SlotKind::kFull, 0, 1, 1, 1, 0, DType::kF32});
+  for (int i = 0; i < 3; ++i) b.input(1);
+  b.node(KvWrite{slot}, {ValueId(0), ValueId(1)});
+  const ValueId out = b.node(Attention{slot, 1, 1.0f, 0, 0.0f}, {ValueId(2)});
+  CaseStep& step = b.step({{1, 1, {0}}, {2, 2, {-1}}, {0, 0, {}}, {1, 1, {1}}}, 1);
+  step.inputs[1] = {3, 4, 5, 6};
+  const auto result = run_case(*backend_, b.take(), {.slack = 5});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(join(*result, out), (std::vector<double>{3, 0, 0, 6}));
+}
+
 INSTANTIATE_TEST_SUITE_P(
     All, AttentionRules, testing::ValuesIn([] {
       std::vector<BackendUnderTest> all = backends_under_test();
