@@ -1,0 +1,108 @@
+// Arguments of this backend's kernels: made once by choose(), read by every instruction set's kernels.
+// `*_operand` are places in KernelCall::operands; -1 = absent.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "backend/backend.h"
+
+namespace skua::cpu {
+
+struct OpArgs : KernelArgs {
+  Lead lead = Lead::kTokens;  // whether the header's n_tokens or n_rows counts the rows
+  int input = -1;             // first input value
+  int weight = -1;            // first weight
+  int output = -1;            // first output value
+  int slab = -1;
+  int workspace = -1;
+  uint64_t thread_bytes = 0;  // workspace of one thread
+};
+
+struct EmbedArgs : OpArgs {
+  PackedWeight::Layout table;
+  float scale = 1.0f;
+};
+
+/// Also of add_rms_norm.
+struct RmsNormArgs : OpArgs {
+  int64_t width = 0;
+  int64_t group_width = 0;
+  float eps = 0.0f;
+  float weight_offset = 0.0f;
+};
+
+struct LinearPart {
+  PackedWeight::Layout weight;
+  int weight_operand = -1;
+  int bias_operand = -1;
+  int output_operand = -1;  // unused by gated_linear
+};
+
+/// linear, multi_linear; gated_linear has two parts, gate and up, of equal size.
+struct LinearArgs : OpArgs {
+  int64_t k = 0;
+  std::vector<LinearPart> parts;
+  Act act = Act::kSilu;  // gated_linear
+};
+
+constexpr int64_t kLinearTileRows = 32;  // weight rows decoded at a time when there are many activation rows
+constexpr int64_t kGatedTileRows = 16;   // of gate and of up each
+static_assert(2 * kGatedTileRows <= kLinearTileRows);
+
+/// Floats between decoded rows in a linear's workspace: whole vectors, and no power of two (cache ways).
+constexpr int64_t scratch_stride(int64_t k) { return (k + 15) / 16 * 16 + 16; }
+
+struct RopeAnglesArgs : OpArgs {
+  std::vector<double> inv_freq;
+  double attention_factor = 1.0;
+};
+
+struct RopeArgs : OpArgs {
+  int64_t n_heads = 0;
+  int64_t head_dim = 0;
+  int64_t n_pairs = 0;
+  RopeStyle style = RopeStyle::kHalf;
+};
+
+/// Order of a page: k of every kv head as [k_dim][kPageTokens], then v of every kv head as
+/// [kPageTokens][v_dim].
+struct SlotShape {
+  int64_t n_kv_heads = 0;
+  int64_t k_dim = 0;
+  int64_t v_dim = 0;
+  int64_t max_pages = 0;
+
+  int64_t page_floats() const { return n_kv_heads * (k_dim + v_dim) * kPageTokens; }
+  int64_t k_begin(int64_t head) const { return head * k_dim * kPageTokens; }
+  int64_t v_begin(int64_t head) const { return (n_kv_heads * k_dim + head * v_dim) * kPageTokens; }
+};
+
+/// kv_write, and rope_kv_write, whose inputs are k, angles, v.
+struct KvWriteArgs : OpArgs {
+  SlotShape slot;
+  RopeArgs rope;
+};
+
+constexpr int64_t kAttentionQueries = 4;  // queries that share one pass over the keys
+
+struct AttentionArgs : OpArgs {
+  SlotShape slot;
+  int64_t n_heads = 0;
+  int64_t window = 0;
+  float scale = 1.0f;
+  float softcap = 0.0f;
+};
+
+/// add, act_mul, softcap, scale.
+struct ElementArgs : OpArgs {
+  int64_t width = 0;
+  Act act = Act::kSilu;
+  float factor = 1.0f;  // scale's factor, softcap's cap
+};
+
+struct GatherArgs : OpArgs {
+  int64_t width = 0;
+};
+
+}  // namespace skua::cpu

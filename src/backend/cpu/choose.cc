@@ -1,0 +1,264 @@
+// One small function per op: checks that the types fit, fills the kernel's arguments, states work and
+// scratch.
+#include "backend/cpu/choose.h"
+
+#include <algorithm>
+#include <string>
+
+#include "backend/cpu/args.h"
+#include "base/math.h"
+
+namespace skua::cpu {
+namespace {
+
+/// The node being chosen for; operand places follow backend.h's order.
+struct Chooser {
+  const Target& target;
+  const ChooseContext& context;
+  const Node& node;
+
+  const Graph& graph() const { return *context.graph; }
+  const ValueType& in(size_t i) const { return graph().value(node.inputs[i]).type; }
+  const ValueType& out(size_t i) const { return graph().value(node.outputs[i]).type; }
+  const PackedWeight::Layout& layout(WeightId id) const { return context.weights[id.value()].layout; }
+
+  uint64_t rows(Lead lead) const {
+    return static_cast<uint64_t>(lead == Lead::kTokens ? context.capacity.n_tokens : context.capacity.n_rows);
+  }
+
+  std::string kernel_name(std::string_view format = {}) const {
+    std::string name = std::string(cpu_isa_name(target.isa)) + "_" + std::string(op_name(node.op));
+    if (!format.empty()) name += "_" + std::string(format);
+    return name + "_f32";
+  }
+
+  /// Places of the operands in `args`, and the number of rows they run over.
+  void place(OpArgs& args, Lead lead) const {
+    args.lead = lead;
+    args.input = static_cast<int>(step_inputs(node.op).size());
+    args.weight = args.input + static_cast<int>(node.inputs.size());
+    args.output = args.weight + static_cast<int>(op_weights(node.op).size());
+    const int after = args.output + static_cast<int>(node.outputs.size());
+    args.slab = op_slot(node.op) ? after : -1;
+    args.workspace = after + (op_slot(node.op) ? 1 : 0);
+  }
+
+  template <typename Args>
+  KernelChoice finish(KernelFn fn, Args args, uint64_t flops, std::string_view format = {}) const {
+    args.thread_bytes = round_up(args.thread_bytes, uint64_t{64});
+    KernelChoice choice{.fn = fn,
+                        .kernel = kernel_name(format),
+                        .workspace_bytes = args.thread_bytes * static_cast<uint64_t>(target.n_threads),
+                        .flops = flops};
+    choice.args = std::make_shared<const Args>(std::move(args));
+    return choice;
+  }
+
+  Status check_storage() const {
+    for (const std::vector<ValueId>* ids : {&node.inputs, &node.outputs}) {
+      for (const ValueId id : *ids) {
+        if (const DType type = graph().value(id).type.storage; type != DType::kF32) {
+          return unsupported("[cpu] " + std::string(op_name(node.op)) + " with an edge of type " +
+                             std::string(dtype_name(type)) + " (" + graph().value(id).name +
+                             "); the nearest supported type is f32");
+        }
+      }
+    }
+    return ok_status();
+  }
+
+  /// Norm weights and biases are vectors, which pack() keeps in f32.
+  Status check_vector(WeightId id) const {
+    const PackedWeight::Layout& at = layout(id);
+    if (at.rows == 1 && at.format.kind == FormatKind::kF32) return ok_status();
+    return unsupported("[cpu] " + graph().weight(id).name + " is used as a vector but is stored as " +
+                       std::to_string(at.rows) + " rows of " + format_name(at.format) +
+                       "; the nearest supported form is one row");
+  }
+
+  Status check_slot(const CacheSlot& slot) const {
+    if (slot.storage == DType::kF32) return ok_status();
+    return unsupported("[cpu] a cache of type " + std::string(dtype_name(slot.storage)) +
+                       "; the nearest supported type is f32");
+  }
+
+  SlotShape slot_shape(const CacheSlot& slot) const {
+    return {.n_kv_heads = slot.n_kv_heads,
+            .k_dim = slot.k_dim,
+            .v_dim = slot.v_dim,
+            .max_pages = context.capacity.max_pages};
+  }
+
+  Result<KernelChoice> operator()(const Embed& op) const {
+    EmbedArgs args;
+    place(args, Lead::kTokens);
+    args.table = layout(op.table);
+    args.scale = op.scale;
+    return finish(target.table->embed, args, rows(Lead::kTokens) * static_cast<uint64_t>(args.table.cols),
+                  format_name(args.table.format));
+  }
+
+  Result<KernelChoice> norm(KernelFn fn, const RmsNorm& op) const {
+    SKUA_RETURN_IF_ERROR(check_vector(op.weight));
+    RmsNormArgs args;
+    place(args, in(0).lead);
+    args.width = in(0).width;
+    args.group_width = in(0).width / op.n_groups;
+    args.eps = op.eps;
+    args.weight_offset = op.weight_offset;
+    return finish(fn, args, 4 * rows(in(0).lead) * static_cast<uint64_t>(args.width));
+  }
+  Result<KernelChoice> operator()(const RmsNorm& op) const { return norm(target.table->rms_norm, op); }
+  Result<KernelChoice> operator()(const AddRmsNorm& op) const {
+    return norm(target.table->add_rms_norm, op.norm);
+  }
+
+  Result<KernelChoice> linears(KernelFn fn, const std::vector<const Linear*>& parts, Act act) const {
+    LinearArgs args;
+    place(args, in(0).lead);
+    args.k = in(0).width;
+    args.act = act;
+    int weight = args.weight, output = args.output;
+    uint64_t products = 0;
+    std::string formats;
+    for (const Linear* part : parts) {
+      LinearPart& p = args.parts.emplace_back();
+      p.weight = layout(part->weight);
+      p.weight_operand = weight++;
+      if (part->bias) {
+        SKUA_RETURN_IF_ERROR(check_vector(*part->bias));
+        p.bias_operand = weight++;
+      }
+      p.output_operand = output++;
+      products += static_cast<uint64_t>(p.weight.rows * p.weight.cols);
+      const std::string format = format_name(p.weight.format);
+      if (formats.empty()) {
+        formats = format;
+      } else if (formats != format) {
+        formats = "mixed";
+      }
+    }
+    args.thread_bytes = static_cast<uint64_t>(kLinearTileRows * scratch_stride(args.k)) * sizeof(float);
+    return finish(fn, std::move(args), 2 * rows(in(0).lead) * products, formats);
+  }
+  Result<KernelChoice> operator()(const Linear& op) const {
+    return linears(target.table->linear, {&op}, Act::kSilu);
+  }
+  Result<KernelChoice> operator()(const MultiLinear& op) const {
+    std::vector<const Linear*> parts;
+    for (const Linear& part : op.parts) parts.push_back(&part);
+    return linears(target.table->multi_linear, parts, Act::kSilu);
+  }
+  Result<KernelChoice> operator()(const GatedLinear& op) const {
+    if (op.product_storage != DType::kF32) {
+      return unsupported("[cpu] gated_linear with products of type " +
+                         std::string(dtype_name(op.product_storage)) + "; the nearest supported type is f32");
+    }
+    return linears(target.table->gated_linear, {&op.gate, &op.up}, op.act);
+  }
+
+  Result<KernelChoice> operator()(const RopeAngles& op) const {
+    for (const double f : op.inv_freq) {
+      if (!(f >= -1.0 && f <= 1.0)) {
+        return unsupported("[cpu] rope_angles with an inverse frequency of " + std::to_string(f) +
+                           "; the supported range is -1 to 1");
+      }
+    }
+    RopeAnglesArgs args;
+    place(args, Lead::kTokens);
+    args.inv_freq = op.inv_freq;
+    args.attention_factor = op.attention_factor;
+    return finish(target.table->rope_angles, args, 40 * rows(Lead::kTokens) * args.inv_freq.size());
+  }
+
+  RopeArgs rope_args(const Rope& op, size_t angles) const {
+    RopeArgs args;
+    place(args, in(0).lead);
+    args.n_heads = op.n_heads;
+    args.head_dim = op.head_dim;
+    args.n_pairs = in(angles).width / 2;
+    args.style = op.style;
+    return args;
+  }
+  Result<KernelChoice> operator()(const Rope& op) const {
+    return finish(target.table->rope, rope_args(op, 1),
+                  3 * rows(in(0).lead) * static_cast<uint64_t>(in(0).width));
+  }
+
+  Result<KernelChoice> operator()(const KvWrite& op) const {
+    const CacheSlot& slot = graph().slot(op.slot);
+    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    KvWriteArgs args;
+    place(args, Lead::kTokens);
+    args.slot = slot_shape(slot);
+    return finish(target.table->kv_write, args, 0);
+  }
+  Result<KernelChoice> operator()(const RopeKvWrite& op) const {
+    const CacheSlot& slot = graph().slot(op.write.slot);
+    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    if (op.key_storage != DType::kF32) {
+      return unsupported("[cpu] rope_kv_write with keys of type " + std::string(dtype_name(op.key_storage)) +
+                         "; the nearest supported type is f32");
+    }
+    KvWriteArgs args;
+    place(args, Lead::kTokens);
+    args.slot = slot_shape(slot);
+    args.rope = rope_args(op.rope, 1);
+    args.thread_bytes = static_cast<uint64_t>(slot.k_dim) * sizeof(float);
+    return finish(target.table->rope_kv_write, args,
+                  3 * rows(Lead::kTokens) * static_cast<uint64_t>(in(0).width));
+  }
+
+  Result<KernelChoice> operator()(const Attention& op) const {
+    const CacheSlot& slot = graph().slot(op.slot);
+    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    AttentionArgs args;
+    place(args, Lead::kTokens);
+    args.slot = slot_shape(slot);
+    args.n_heads = op.n_heads;
+    args.window = op.window;
+    args.scale = op.scale;
+    args.softcap = op.softcap;
+    args.thread_bytes =
+        static_cast<uint64_t>(kAttentionQueries * (2 * slot.v_dim + kPageTokens)) * sizeof(float);
+    const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
+    const auto dims = static_cast<uint64_t>(slot.k_dim + slot.v_dim);
+    return finish(target.table->attention, args,
+                  2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(op.n_heads) * dims);
+  }
+
+  Result<KernelChoice> elements(KernelFn fn, Act act, float factor) const {
+    ElementArgs args;
+    place(args, in(0).lead);
+    args.width = in(0).width;
+    args.act = act;
+    args.factor = factor;
+    return finish(fn, args, rows(in(0).lead) * static_cast<uint64_t>(args.width));
+  }
+  Result<KernelChoice> operator()(const ActMul& op) const {
+    return elements(target.table->act_mul, op.act, 1.0f);
+  }
+  Result<KernelChoice> operator()(const Add&) const { return elements(target.table->add, Act::kSilu, 1.0f); }
+  Result<KernelChoice> operator()(const Softcap& op) const {
+    return elements(target.table->softcap, Act::kSilu, op.cap);
+  }
+  Result<KernelChoice> operator()(const Scale& op) const {
+    return elements(target.table->scale, Act::kSilu, op.factor);
+  }
+  Result<KernelChoice> operator()(const GatherRows&) const {
+    GatherArgs args;
+    place(args, Lead::kRows);
+    args.width = in(0).width;
+    return finish(target.table->gather_rows, args, 0);
+  }
+};
+
+}  // namespace
+
+Result<KernelChoice> choose_kernel(const Target& target, const ChooseContext& context, const Node& node) {
+  const Chooser chooser{target, context, node};
+  SKUA_RETURN_IF_ERROR(chooser.check_storage());
+  return std::visit(chooser, node.op);
+}
+
+}  // namespace skua::cpu

@@ -1,0 +1,86 @@
+// The Backend of this folder: owns the thread pool and the weight heap, runs steps one after another, each a
+// parallel region of its own.
+#include "backend/cpu/cpu_backend.h"
+
+#include <cstring>
+#include <string>
+
+#include "backend/cpu/choose.h"
+#include "backend/cpu/memory.h"
+#include "backend/cpu/pack.h"
+#include "base/threads.h"
+
+namespace skua {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(CpuIsa isa, int n_threads)
+      : pool_(n_threads),
+        target_{.table = isa == CpuIsa::kAvx512 ? &cpu::avx512::kernel_table() : &cpu::avx2::kernel_table(),
+                .isa = isa,
+                .n_threads = n_threads} {}
+
+  std::string_view name() const override { return "cpu"; }
+  std::string description() const override {
+    return "cpu " + std::string(cpu_isa_name(target_.isa)) + ", " + std::to_string(target_.n_threads) +
+           (target_.n_threads == 1 ? " thread" : " threads") + ", compute f32";
+  }
+  Numerics numerics() const override { return {}; }
+  FusionSet fusions() const override {
+    return {.add_rms_norm = true, .multi_linear = true, .gated_linear = true, .rope_kv_write = true};
+  }
+  uint64_t element_bytes(DType storage) const override { return dtype_bytes(storage); }
+  uint64_t cache_page_bytes(const CacheSlot& slot) const override {
+    return uint64_t{kPageTokens} * static_cast<uint64_t>(slot.n_kv_heads) *
+           static_cast<uint64_t>(slot.k_dim + slot.v_dim) * sizeof(float);
+  }
+
+  Result<std::shared_ptr<DeviceBuffer>> allocate(uint64_t bytes, std::string_view what) override {
+    return cpu::map_buffer(bytes, what);
+  }
+  Result<PackedWeight> pack(const EncodedMatrix& source, std::string_view name) override {
+    return cpu::pack_weight(source, name, heap_, pool_);
+  }
+  Result<KernelChoice> choose(const ChooseContext& context, const Node& node) const override {
+    return cpu::choose_kernel(target_, context, node);
+  }
+
+  Status upload(std::byte* to, std::span<const std::byte> from) override {
+    if (!from.empty()) std::memcpy(to, from.data(), from.size());
+    return ok_status();
+  }
+  Status download(std::span<std::byte> to, const std::byte* from) override {
+    if (!to.empty()) std::memcpy(to.data(), from, to.size());
+    return ok_status();
+  }
+
+  Status run(std::span<const BoundStep> steps, std::span<const uint32_t> order) override {
+    for (const uint32_t index : order) {
+      const BoundStep& step = steps[index];
+      step.fn({.args = step.args, .operands = step.operands, .executor = &pool_});
+    }
+    return ok_status();
+  }
+
+ private:
+  ThreadPool pool_;
+  cpu::Target target_;
+  cpu::WeightHeap heap_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
+  if (options.n_threads < 0 || options.n_threads > kMaxThreads) {
+    return invalid_argument("[cpu] number of threads: expected 1 to " + std::to_string(kMaxThreads) +
+                            " (0 = all), got " + std::to_string(options.n_threads));
+  }
+  SKUA_ASSIGN_OR_RETURN(const CpuIsa isa, resolve_cpu_isa(options.isa));
+  const int n_threads = options.n_threads == 0 ? available_cpus() : options.n_threads;
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(isa, n_threads));
+}
+
+}  // namespace skua

@@ -1,0 +1,27 @@
+// The CPU backend: vectorised, threaded kernels over weights kept in their stored format. One source of
+// kernels is compiled for AVX2 and for AVX-512 and chosen at run time; both give the same bytes, with any
+// number of threads.
+#pragma once
+
+#include <memory>
+
+#include "backend/backend.h"
+#include "backend/cpu/isa.h"
+
+namespace skua {
+
+enum class CpuCompute : uint8_t {
+  kF32,  // activations and sums in f32, weights decoded exactly
+};
+
+struct CpuOptions {
+  int n_threads = 0;  // 0 = available_cpus()
+  CpuIsa isa = CpuIsa::kAuto;
+  CpuCompute compute = CpuCompute::kF32;
+};
+
+/// Errors: kUnsupported (the processor lacks AVX2, or the asked-for set), kInvalidArgument (n_threads < 0 or
+/// above 1024).
+Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options);
+
+}  // namespace skua

@@ -1,0 +1,18 @@
+// Which instruction sets this machine runs.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+
+namespace skua {
+
+enum class CpuIsa : uint8_t { kAuto, kAvx2, kAvx512 };
+
+/// "auto", "avx2", "avx512".
+std::string_view cpu_isa_name(CpuIsa isa);
+
+/// The set to use: the best one for kAuto. Error: kUnsupported, naming what the machine lacks.
+Result<CpuIsa> resolve_cpu_isa(CpuIsa wanted);
+
+}  // namespace skua

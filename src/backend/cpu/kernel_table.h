@@ -1,0 +1,22 @@
+// One set of kernels per instruction set, compiled from the same sources in kernels/.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace skua::cpu {
+
+struct KernelTable {
+  KernelFn embed, rms_norm, add_rms_norm;
+  KernelFn linear, multi_linear, gated_linear;
+  KernelFn rope_angles, rope, kv_write, rope_kv_write, attention;
+  KernelFn act_mul, add, softcap, scale, gather_rows;
+};
+
+namespace avx2 {
+const KernelTable& kernel_table();
+}
+namespace avx512 {
+const KernelTable& kernel_table();
+}
+
+}  // namespace skua::cpu

@@ -1,0 +1,25 @@
+// Entry points of this folder's kernels, for table.cc. Operand order: backend.h.
+#pragma once
+
+#include "backend/backend.h"
+
+namespace skua::cpu::SKUA_ISA {
+
+void embed(const KernelCall& call);
+void rms_norm(const KernelCall& call);
+void add_rms_norm(const KernelCall& call);
+void linear(const KernelCall& call);
+void multi_linear(const KernelCall& call);
+void gated_linear(const KernelCall& call);
+void rope_angles(const KernelCall& call);
+void rope(const KernelCall& call);
+void kv_write(const KernelCall& call);
+void rope_kv_write(const KernelCall& call);
+void attention(const KernelCall& call);
+void act_mul(const KernelCall& call);
+void add(const KernelCall& call);
+void softcap(const KernelCall& call);
+void scale(const KernelCall& call);
+void gather_rows(const KernelCall& call);
+
+}  // namespace skua::cpu::SKUA_ISA

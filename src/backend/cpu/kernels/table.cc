@@ -1,0 +1,29 @@
+// The kernel table of one instruction set.
+#include "backend/cpu/kernel_table.h"
+#include "backend/cpu/kernels/kernels.h"
+
+namespace skua::cpu::SKUA_ISA {
+
+const KernelTable& kernel_table() {
+  static constexpr KernelTable kTable{
+      .embed = embed,
+      .rms_norm = rms_norm,
+      .add_rms_norm = add_rms_norm,
+      .linear = linear,
+      .multi_linear = multi_linear,
+      .gated_linear = gated_linear,
+      .rope_angles = rope_angles,
+      .rope = rope,
+      .kv_write = kv_write,
+      .rope_kv_write = rope_kv_write,
+      .attention = attention,
+      .act_mul = act_mul,
+      .add = add,
+      .softcap = softcap,
+      .scale = scale,
+      .gather_rows = gather_rows,
+  };
+  return kTable;
+}
+
+}  // namespace skua::cpu::SKUA_ISA

@@ -1,0 +1,162 @@
+// Copying and checking weights. Each row is checked where its numbers live: plain elements one by one,
+// quantized formats by their scales, since a finite scale and offset of moderate size give finite values.
+#include "backend/cpu/pack.h"
+
+#include <atomic>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "base/math.h"
+
+namespace skua::cpu {
+namespace {
+
+constexpr uint64_t kPlaneAlign = 64;
+constexpr uint64_t kTail = 64;  // kernels may read a few bytes past the last row
+
+template <typename T>
+T load_as(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+/// Whether any of n unsigned numbers, masked, equals the mask: an exponent of all ones.
+template <typename T>
+bool any_exponent_full(const std::byte* at, int64_t n, T mask) {
+  T found = 0;
+  for (int64_t i = 0; i < n; ++i)
+    found = static_cast<T>(found | ((load_as<T>(at + i * sizeof(T)) & mask) == mask));
+  return found != 0;
+}
+
+/// Whether a row is surely finite, by a quick look; false asks for the slow look.
+bool quickly_finite(const EncodedMatrix& source, int64_t row) {
+  const std::byte* codes = source.row_plane(0, row);
+  constexpr uint16_t kF16Exponent = 0x7c00, kBF16Exponent = 0x7f80;
+  const auto blocks = [&](int64_t cols, int64_t bytes, int64_t scale, int64_t n) {
+    for (int64_t b = 0; b < source.cols / cols; ++b) {
+      if (any_exponent_full<uint16_t>(codes + b * bytes + scale, n, kF16Exponent)) return false;
+    }
+    return true;
+  };
+  switch (source.format.kind) {
+    case FormatKind::kF32:
+      return !any_exponent_full<uint32_t>(codes, source.cols, 0x7f800000u);
+    case FormatKind::kF16:
+      return !any_exponent_full<uint16_t>(codes, source.cols, kF16Exponent);
+    case FormatKind::kBF16:
+      return !any_exponent_full<uint16_t>(codes, source.cols, kBF16Exponent);
+    case FormatKind::kQ4_0:
+      return blocks(32, 18, 0, 1);
+    case FormatKind::kQ4_1:
+      return blocks(32, 20, 0, 2);
+    case FormatKind::kQ5_0:
+      return blocks(32, 22, 0, 1);
+    case FormatKind::kQ5_1:
+      return blocks(32, 24, 0, 2);
+    case FormatKind::kQ8_0:
+      return blocks(32, 34, 0, 1);
+    case FormatKind::kQ6_K:
+      return blocks(256, 210, 208, 1);
+    case FormatKind::kAffine:
+      break;
+  }
+  // 2^112 times a code of 8 bits, plus an offset of that size, stays far below 2^128.
+  const int64_t groups = source.cols / source.format.group;
+  for (int plane = 1; plane < 3; ++plane) {
+    const std::byte* at = source.row_plane(plane, row);
+    for (int64_t g = 0; g < groups; ++g) {
+      float value = 0.0f;
+      switch (source.format.scale_type) {
+        case DType::kF16:
+          value = f16_to_f32(load_as<uint16_t>(at + 2 * g));
+          break;
+        case DType::kBF16:
+          value = bf16_to_f32(load_as<uint16_t>(at + 2 * g));
+          break;
+        default:
+          value = load_as<float>(at + 4 * g);
+      }
+      if (!(std::fabs(value) <= 0x1p112f)) return false;
+    }
+  }
+  return true;
+}
+
+PackedWeight::Layout layout_of(const EncodedMatrix& source, uint64_t* bytes) {
+  PackedWeight::Layout layout{.format = source.format, .rows = source.rows, .cols = source.cols};
+  *bytes = 0;
+  for (int plane = 0; plane < 3; ++plane) {
+    layout.plane_offset[plane] = *bytes;
+    layout.plane_row_bytes[plane] = plane_row_bytes(source.format, plane, source.cols);
+    *bytes =
+        round_up(*bytes + static_cast<uint64_t>(source.rows) * layout.plane_row_bytes[plane], kPlaneAlign);
+  }
+  *bytes += kTail;
+  return layout;
+}
+
+}  // namespace
+
+int64_t first_bad_column(const EncodedMatrix& source, int64_t row) {
+  if (quickly_finite(source, row)) return -1;
+  float values[256];
+  for (int64_t col = 0; col < source.cols; col += 256) {
+    const int64_t n = std::min<int64_t>(256, source.cols - col);
+    decode_row(source, row, col, n, values);
+    for (int64_t i = 0; i < n; ++i) {
+      if (!std::isfinite(values[i])) return col + i;
+    }
+  }
+  return -1;
+}
+
+Result<PackedWeight> pack_weight(const EncodedMatrix& source, std::string_view name, WeightHeap& heap,
+                                 ThreadPool& pool) {
+  PackedWeight packed;
+  uint64_t bytes = 0;
+  const bool vector = source.rows == 1 && source.format.kind != FormatKind::kF32;
+  if (vector) {
+    EncodedMatrix as_f32;
+    as_f32.rows = 1;
+    as_f32.cols = source.cols;
+    packed.layout = layout_of(as_f32, &bytes);
+  } else {
+    packed.layout = layout_of(source, &bytes);
+  }
+  SKUA_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceBuffer> buffer, heap.take(bytes, name));
+  std::byte* base = buffer->data();
+  std::atomic<int64_t> first_bad{INT64_MAX};  // row * cols + col
+  pool.for_ranges(source.rows, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t row = begin; row < end; ++row) {
+      if (const int64_t col = first_bad_column(source, row); col >= 0) {
+        int64_t seen = first_bad.load();
+        const int64_t here = row * source.cols + col;
+        while (here < seen && !first_bad.compare_exchange_weak(seen, here)) {
+        }
+        return;
+      }
+      if (vector) {
+        decode_row(source, row, 0, source.cols, reinterpret_cast<float*>(base));
+        continue;
+      }
+      for (int plane = 0; plane < 3; ++plane) {
+        const uint64_t n = packed.layout.plane_row_bytes[plane];
+        if (n == 0) continue;
+        std::memcpy(base + packed.layout.plane_offset[plane] + static_cast<uint64_t>(row) * n,
+                    source.row_plane(plane, row), n);
+      }
+    }
+  });
+  if (first_bad.load() != INT64_MAX) {
+    const int64_t row = first_bad.load() / source.cols, col = first_bad.load() % source.cols;
+    return data_loss("[load] " + std::string(name) + " holds a NaN or infinity, first at row " +
+                     std::to_string(row) + ", column " + std::to_string(col) + "; the file is damaged");
+  }
+  packed.buffer = buffer;
+  return packed;
+}
+
+}  // namespace skua::cpu
