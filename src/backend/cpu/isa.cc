@@ -30,6 +30,13 @@ std::string_view cpu_isa_name(CpuIsa isa) {
   return "?";
 }
 
+Result<CpuIsa> cpu_isa_from_name(std::string_view name) {
+  for (const CpuIsa isa : {CpuIsa::kAuto, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    if (name == cpu_isa_name(isa)) return isa;
+  }
+  return invalid_argument("[cpu] instruction set: expected auto, avx2 or avx512, got " + std::string(name));
+}
+
 Result<CpuIsa> resolve_cpu_isa(CpuIsa wanted) {
   if (!has_avx2()) {
     return unsupported("[cpu] this processor lacks AVX2, FMA or F16C; use --backend ref");

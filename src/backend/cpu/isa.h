@@ -12,6 +12,9 @@ enum class CpuIsa : uint8_t { kAuto, kAvx2, kAvx512 };
 /// "auto", "avx2", "avx512".
 std::string_view cpu_isa_name(CpuIsa isa);
 
+/// Inverse of cpu_isa_name. Error: kInvalidArgument, naming the known ones.
+Result<CpuIsa> cpu_isa_from_name(std::string_view name);
+
 /// The set to use: the best one for kAuto. Error: kUnsupported, naming what the machine lacks.
 Result<CpuIsa> resolve_cpu_isa(CpuIsa wanted);
 

@@ -29,50 +29,35 @@ struct Call {
     return operands[args.workspace] + static_cast<uint64_t>(thread) * args.thread_bytes;
   }
 
-  /// fn(begin, end) over ranges of [0, n); on this thread alone when n <= grain.
-  template <typename Fn>
-  void ranges(int64_t n, int64_t grain, Fn&& fn) const {
-    if (n <= 0) return;
-    if (n <= grain) {
-      fn(int64_t{0}, n);
-    } else {
-      pool.for_ranges(n, grain, fn);
-    }
-  }
-
   /// fn(thread, n_threads) on every thread; on this one alone when there is one unit of work.
   template <typename Fn>
-  void all_threads(int64_t n_units, Fn&& fn) const {
+  void all_threads(int64_t n_units, const Fn& fn) const {
     if (n_units <= 1) {
       if (n_units == 1) fn(0, 1);
       return;
     }
+    const Fn* job = &fn;
     pool.run([](void* context, int thread,
-                int n_threads) { (*static_cast<decltype(&fn)>(context))(thread, n_threads); },
-             &fn);
+                int n_threads) { (**static_cast<const Fn**>(context))(thread, n_threads); },
+             &job);
   }
 
   /// fn(thread, begin, end) over ranges of [0, n), at most one per thread, borders at multiples of `grain`;
   /// on this thread alone when n <= grain.
   template <typename Fn>
-  void thread_ranges(int64_t n, int64_t grain, Fn&& fn) const {
-    struct Job {
-      Fn& fn;
-      int64_t n, grain;
-    } job{fn, n, grain};
-    if (n <= grain) {
-      if (n > 0) fn(0, int64_t{0}, n);
-      return;
-    }
-    pool.run(
-        [](void* context, int thread, int n_threads) {
-          const Job& j = *static_cast<Job*>(context);
-          const int64_t units = (j.n + j.grain - 1) / j.grain;
-          const int64_t begin = units * thread / n_threads * j.grain;
-          const int64_t end = min_of(units * (thread + 1) / n_threads * j.grain, j.n);
-          if (begin < end) j.fn(thread, begin, end);
-        },
-        &job);
+  void thread_ranges(int64_t n, int64_t grain, const Fn& fn) const {
+    const int64_t units = (n + grain - 1) / grain;
+    all_threads(units, [&](int thread, int n_threads) {
+      const int64_t begin = units * thread / n_threads * grain;
+      const int64_t end = min_of(units * (thread + 1) / n_threads * grain, n);
+      if (begin < end) fn(thread, begin, end);
+    });
+  }
+
+  /// The same for work that needs no workspace: fn(begin, end).
+  template <typename Fn>
+  void ranges(int64_t n, int64_t grain, const Fn& fn) const {
+    thread_ranges(n, grain, [&](int, int64_t begin, int64_t end) { fn(begin, end); });
   }
 };
 

@@ -124,7 +124,7 @@ void gated_linear(const KernelCall& kernel_call) {
         up.add_bias(row, n, n_t, products[1], kCols);
         for (int64_t i = 0; i < n_t; ++i) {
           const V16 g = load_part(products[0] + i * kCols, n), u = load_part(products[1] + i * kCols, n);
-          store_part(call.output(0) + (t + i) * n_out + row, activate(call.args.act, g) * u, n);
+          store_part(call.output(0) + (t + i) * n_out + row, activate_times(call.args.act, g, u), n);
         }
       }
     }

@@ -72,8 +72,13 @@ inline V16 erfc_positive(V16 z) {
   return fnma(e, rest, e) * (p * t);
 }
 
-/// x / (1 + e^-x).
-inline V16 silu(V16 x) { return x / (splat(1.0f) + exp(zero() - x)); }
+/// silu(x) * y = x y / (1 + e^-x). With h = e^(-|x|/2), applied around y, nothing overflows or is subnormal
+/// before the last step.
+inline V16 silu_times(V16 x, V16 y) {
+  const V16 h = exp(abs(x) * splat(-0.5f));
+  const V16 part = select(less(x, zero()), h, splat(1.0f));
+  return x * part * y * part / fma(h, h, splat(1.0f));
+}
 
 /// x (1 + tanh(u)) / 2 = x / (1 + e^-2u), u = sqrt(2/pi) (x + 0.044715 x^3).
 inline V16 gelu_tanh(V16 x) {
@@ -90,18 +95,19 @@ inline V16 gelu_erf(V16 x) {
 
 inline V16 relu(V16 x) { return max(zero(), x); }
 
-inline V16 activate(Act act, V16 x) {
+/// act(x) * y: the one formula of act_mul and gated_linear.
+inline V16 activate_times(Act act, V16 x, V16 y) {
   switch (act) {
     case Act::kSilu:
-      return silu(x);
+      return silu_times(x, y);
     case Act::kGeluTanh:
-      return gelu_tanh(x);
+      return gelu_tanh(x) * y;
     case Act::kGeluErf:
-      return gelu_erf(x);
+      return gelu_erf(x) * y;
     case Act::kRelu:
       break;
   }
-  return relu(x);
+  return relu(x) * y;
 }
 
 /// Sine and cosine in float64 for |x| < 2^31: three-part reduction by pi/2 (22 + 22 + 53 bits, the first two

@@ -108,7 +108,7 @@ void add_rms_norm(const KernelCall& kernel_call) {
 void act_mul(const KernelCall& kernel_call) {
   const Call<ElementArgs> call(kernel_call);
   elementwise(call, [&](auto get, auto put) {
-    put(call.output(0), activate(call.args.act, get(call.input(0))) * get(call.input(1)));
+    put(call.output(0), activate_times(call.args.act, get(call.input(0)), get(call.input(1))));
   });
 }
 
