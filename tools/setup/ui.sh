@@ -20,6 +20,7 @@ die() {
 ticker_pid=""
 start_ticker() {
   local what=$1 log=$2 begin=$SECONDS
+  set -m
   if [[ -t 2 ]]; then
     while sleep 0.5; do
       printf '\r\033[K%s ... %d s  %.60s' "$what" $((SECONDS - begin)) "$(last_line "$log")" >&2
@@ -30,11 +31,12 @@ start_ticker() {
     done &
   fi
   ticker_pid=$!
+  set +m
 }
 
 stop_ticker() {
   [[ -n $ticker_pid ]] || return 0
-  kill "$ticker_pid" 2>/dev/null || true
+  kill -TERM -- "-$ticker_pid" 2>/dev/null || true
   wait "$ticker_pid" 2>/dev/null || true
   ticker_pid=""
   if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
@@ -43,6 +45,8 @@ stop_ticker() {
 last_line() { tail -n 1 "$1" 2>/dev/null | tr '\r\033' '\n ' | tail -n 1 | cut -c 1-100; }
 
 # run_step WHAT COMMAND...: runs the command with its output in a log file; dies with the reason if it fails.
+# The command is a process group of its own, so that an interrupt ends it with all its children.
+child_pid=""
 run_step() {
   local what=$1 log begin=$SECONDS status=0
   shift
@@ -50,10 +54,31 @@ run_step() {
   : 2>/dev/null >"$log" || die "cannot write $log: is the disk full, or the folder read-only?"
   if [[ ! -t 2 ]]; then say "$what ..."; fi
   start_ticker "$what" "$log"
-  "$@" >"$log" 2>&1 </dev/null || status=$?
+  set -m
+  "$@" >"$log" 2>&1 </dev/null &
+  child_pid=$!
+  set +m
+  wait "$child_pid" || status=$?
+  child_pid=""
   stop_ticker
   if ((status != 0)); then explain_failure "$what" "$status" "$log"; fi
   say "$what: done in $((SECONDS - begin)) s"
+}
+
+# on_exit, on_signal: nothing that was started stays behind.
+on_exit() {
+  if [[ -n $child_pid ]]; then
+    kill -TERM -- "-$child_pid" 2>/dev/null || true
+    wait "$child_pid" 2>/dev/null || true
+  fi
+  stop_ticker
+  drop_fetch_dir
+}
+drop_fetch_dir() { :; }  # tools/setup/model.sh has more to do
+trap_exits() {
+  trap on_exit EXIT
+  trap 'say "interrupted"; exit 130' INT
+  trap 'exit 143' TERM
 }
 
 # explain_failure WHAT STATUS LOG: turns a failed command into one clear error.
@@ -62,7 +87,7 @@ explain_failure() {
   if grep -qiE 'no space left on device|enough free space|disk quota exceeded' "$log"; then
     die "$what: the disk is full ($(free_space "$log_dir") free where skua is built; see $log). Make room, then run it again."
   fi
-  if grep -qiE 'temporary failure (in name )?resolv|could not resolve|name or service not known|network is unreachable|could not connect|connection (timed out|refused)|failed to establish a new connection|failed to fetch' "$log"; then
+  if grep -qiE 'temporary failure (in name )?resolv|could not resolve|name or service not known|network is unreachable|could not connect|connection (timed out|refused)|failed to establish a new connection|from versions: none|failed to fetch' "$log"; then
     die "$what: there is no network, or the package registry cannot be reached (see $log). Connect, then run it again: what is already there is kept."
   fi
   tail -n 40 "$log" >&2
