@@ -36,7 +36,7 @@ start_ticker() {
 
 stop_ticker() {
   [[ -n $ticker_pid ]] || return 0
-  kill -TERM -- "-$ticker_pid" 2>/dev/null || true
+  kill -KILL -- "-$ticker_pid" 2>/dev/null || true  # a process this young may lose a milder signal
   wait "$ticker_pid" 2>/dev/null || true
   ticker_pid=""
   if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
