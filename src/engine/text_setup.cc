@@ -1,0 +1,133 @@
+// Finds tokenizer, template and end tokens in a checkpoint. Which files count, and which wins, is decided here.
+#include "engine/text_setup.h"
+
+#include "checkpoint/gguf_checkpoint.h"
+#include "text/gguf_vocab.h"
+
+namespace skua {
+namespace {
+
+/// The side file as JSON; a null value if there is none.
+Result<Json> side_json(const Checkpoint& file, std::string_view name) {
+  const auto text = file.side_file(name);
+  if (!text.ok()) {
+    if (text.status().code() == Code::kNotFound) return Json();
+    return text.status();
+  }
+  auto json = parse_json(*text);
+  if (!json.ok()) return json.status().with_context("[text] " + file.source() + ": " + std::string(name));
+  return json;
+}
+
+std::optional<int64_t> maybe_id(const Json& metadata, std::string_view key) {
+  const Json* value = metadata.find("tokenizer.ggml." + std::string(key) + "_token_id");
+  if (value == nullptr || value->kind() != Json::Kind::kInt) return std::nullopt;
+  return value->as_int();
+}
+
+std::optional<bool> maybe_flag(const Json& metadata, std::string_view key) {
+  const Json* value = metadata.find("tokenizer.ggml." + std::string(key));
+  if (value == nullptr || !value->is_bool()) return std::nullopt;
+  return value->as_bool();
+}
+
+std::string text_or_empty(const Json& metadata, std::string_view key) {
+  const Json* value = metadata.find(key);
+  return value == nullptr || !value->is_string() ? std::string() : value->as_string();
+}
+
+Result<GgufVocab> read_vocab(const GgufHeader& header) {
+  SKUA_ASSIGN_OR_RETURN(const GgufVocabulary lists, gguf_vocabulary(header));
+  const Json& metadata = header.metadata;
+  GgufVocab out;
+  out.model = text_or_empty(metadata, "tokenizer.ggml.model");
+  out.pre = text_or_empty(metadata, "tokenizer.ggml.pre");
+  out.tokens.assign(lists.tokens.begin(), lists.tokens.end());
+  out.merges.assign(lists.merges.begin(), lists.merges.end());
+  out.token_types = lists.token_types;
+  out.scores = lists.scores;
+  out.bos_id = maybe_id(metadata, "bos");
+  out.eos_id = maybe_id(metadata, "eos");
+  out.eot_id = maybe_id(metadata, "eot");
+  out.eom_id = maybe_id(metadata, "eom");
+  out.unk_id = maybe_id(metadata, "unknown");
+  out.pad_id = maybe_id(metadata, "padding");
+  out.sep_id = maybe_id(metadata, "seperator");
+  out.cls_id = maybe_id(metadata, "cls");
+  out.add_bos = maybe_flag(metadata, "add_bos_token");
+  out.add_eos = maybe_flag(metadata, "add_eos_token");
+  out.add_space_prefix = maybe_flag(metadata, "add_space_prefix");
+  out.remove_extra_whitespaces = maybe_flag(metadata, "remove_extra_whitespaces");
+  const auto charsmap = header.arrays.find("tokenizer.ggml.precompiled_charsmap");
+  if (charsmap != header.arrays.end()) {
+    const auto bytes = charsmap->second.bytes;
+    out.precompiled_charsmap.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  }
+  return out;
+}
+
+/// The template text of tokenizer_config.json: one string, or the one called "default" of a list.
+std::string template_of_config(const Json& config) {
+  const Json* value = config.find("chat_template");
+  if (value == nullptr) return {};
+  if (value->is_string()) return value->as_string();
+  for (const Json& entry : value->items()) {
+    const Json* name = entry.find("name");
+    const Json* text = entry.find("template");
+    if (name != nullptr && *name == Json("default") && text != nullptr && text->is_string()) return text->as_string();
+  }
+  return {};
+}
+
+Status set_template(const Checkpoint& file, const std::string& source, TextSetup& out) {
+  if (source.empty()) return ok_status();
+  auto parsed = ChatTemplate::parse(source);
+  if (!parsed.ok()) return parsed.status().with_context("[text] chat template of " + file.source());
+  out.chat_template = std::make_unique<ChatTemplate>(std::move(parsed).value());
+  return ok_status();
+}
+
+Result<TextSetup> load_gguf_text(const Checkpoint& file, const GgufHeader& header) {
+  TextSetup out;
+  if (!header.arrays.contains("tokenizer.ggml.tokens")) return out;
+  SKUA_ASSIGN_OR_RETURN(const GgufVocab vocab, read_vocab(header));
+  SKUA_ASSIGN_OR_RETURN(out.tokenizer, tokenizer_from_gguf(vocab));
+  SKUA_RETURN_IF_ERROR(set_template(file, text_or_empty(header.metadata, "tokenizer.chat_template"), out));
+  out.end_ids = out.tokenizer->special_ids().eos;
+  return out;
+}
+
+void add_ids(const Json* value, std::vector<int32_t>& out) {
+  if (value == nullptr) return;
+  if (value->kind() == Json::Kind::kInt && value->as_int() >= 0 && value->as_int() <= INT32_MAX) {
+    out.push_back(static_cast<int32_t>(value->as_int()));
+  }
+  for (const Json& item : value->items()) add_ids(&item, out);
+}
+
+}  // namespace
+
+Result<TextSetup> load_text(const Checkpoint& file) {
+  if (const GgufHeader* header = gguf_header(file)) return load_gguf_text(file, *header);
+  TextSetup out;
+  SKUA_ASSIGN_OR_RETURN(const Json generation, side_json(file, "generation_config.json"));
+  add_ids(generation.find("eos_token_id"), out.end_ids);
+  const auto text = file.side_file("tokenizer.json");
+  if (!text.ok()) {
+    if (text.status().code() == Code::kNotFound) return out;
+    return text.status();
+  }
+  SKUA_ASSIGN_OR_RETURN(const Json config, side_json(file, "tokenizer_config.json"));
+  auto tokenizer = load_tokenizer_json(*text, config.is_null() ? nullptr : &config);
+  if (!tokenizer.ok()) return tokenizer.status().with_context("[text] " + file.source() + ": tokenizer.json");
+  out.tokenizer = std::move(tokenizer).value();
+  const auto& eos = out.tokenizer->special_ids().eos;
+  out.end_ids.insert(out.end_ids.end(), eos.begin(), eos.end());
+  // A template in a file of its own wins over the one in the config (fault B040).
+  const auto own = file.side_file("chat_template.jinja");
+  if (!own.ok() && own.status().code() != Code::kNotFound) return own.status();
+  SKUA_RETURN_IF_ERROR(set_template(file, own.ok() ? *own : template_of_config(config), out));
+  return out;
+}
+
+}  // namespace skua
