@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "backend/make_backend.h"
+#include "backend/all/make_backend.h"
 #include "base/threads.h"
 #include "engine/engine_impl.h"
 #include "models/gguf_import.h"

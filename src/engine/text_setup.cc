@@ -1,4 +1,5 @@
-// Finds tokenizer, template and end tokens in a checkpoint. Which files count, and which wins, is decided here.
+// Finds tokenizer, template and end tokens in a checkpoint. Which files count, and which wins, is decided
+// here.
 #include "engine/text_setup.h"
 
 #include "checkpoint/gguf_checkpoint.h"
@@ -74,7 +75,8 @@ std::string template_of_config(const Json& config) {
   for (const Json& entry : value->items()) {
     const Json* name = entry.find("name");
     const Json* text = entry.find("template");
-    if (name != nullptr && *name == Json("default") && text != nullptr && text->is_string()) return text->as_string();
+    if (name != nullptr && *name == Json("default") && text != nullptr && text->is_string())
+      return text->as_string();
   }
   return {};
 }

@@ -1,0 +1,43 @@
+// Names to backends.
+#include "backend/all/make_backend.h"
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/ref/ref_backend.h"
+
+namespace skua {
+namespace {
+
+Status wrong(const char* what, const std::string& allowed, const std::string& got) {
+  return invalid_argument("[backend] " + std::string(what) + " must be " + allowed + ", got \"" + got + "\"");
+}
+
+Result<std::unique_ptr<Backend>> make_ref(const BackendRequest& request) {
+  RefOptions options;
+  options.n_threads = request.n_threads;
+  if (request.compute == "rounded")
+    options.rounding = RefRounding::kRounded;
+  else if (request.compute != "auto" && request.compute != "f64") {
+    return wrong("compute on ref", "auto, f64 or rounded", request.compute);
+  }
+  return make_ref_backend(options);
+}
+
+Result<std::unique_ptr<Backend>> make_cpu(const BackendRequest& request) {
+  CpuOptions options;
+  options.n_threads = request.n_threads;
+  SKUA_ASSIGN_OR_RETURN(options.isa, cpu_isa_from_name(request.isa));
+  if (request.compute != "auto" && request.compute != "f32") {
+    return wrong("compute on cpu", "auto or f32", request.compute);
+  }
+  return make_cpu_backend(options);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Backend>> make_backend(const BackendRequest& request) {
+  if (request.name == "ref") return make_ref(request);
+  if (request.name == "cpu") return make_cpu(request);
+  return wrong("backend", "cpu or ref", request.name);
+}
+
+}  // namespace skua
