@@ -55,7 +55,7 @@ Result<const Json*> find_settings(const Json& config, std::string& key, std::vec
         " and " + printable(other->dump()) + "; remove the wrong one");
   }
   if (own != nullptr && method != nullptr) {
-    notes.push_back("config.json: \"quantization\" is used, quantization_config (" +
+    notes.push_back("config.json: \"quantization\" is used, quantization_config (quant_method " +
                     printable(method->dump()) + ") is left out");
   }
   key = own != nullptr ? "quantization" : "quantization_config";

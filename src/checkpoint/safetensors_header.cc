@@ -152,12 +152,16 @@ Status read_header(ondemand::document& document, std::span<const std::byte> data
   std::unordered_set<std::string_view> names;  // views stay valid while the parser lives
   for (auto field : header) {
     std::string_view name;
+    ondemand::value value;
     ondemand::object entry;
     if (const auto error = field.unescaped_key().get(name)) return json_error(error);
-    if (const auto error = field.value().get_object().get(entry)) {
+    if (const auto error = field.value().get(value)) return json_error(error);
+    if (!names.insert(name).second) return data_loss("tensor " + printable(name) + " appears twice");
+    bool is_null = false;  // mlx writes null when it has nothing to say
+    if (name == "__metadata__" && !value.is_null().get(is_null) && is_null) continue;
+    if (const auto error = value.get_object().get(entry)) {
       return json_error(error).with_context("entry " + printable(name));
     }
-    if (!names.insert(name).second) return data_loss("tensor " + printable(name) + " appears twice");
     if (name == "__metadata__") continue;  // free text of the writer
     Fields fields;
     const auto where = [&](const Status& status) { return status.with_context("tensor " + printable(name)); };

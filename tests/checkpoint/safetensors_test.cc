@@ -57,6 +57,9 @@ TEST(Safetensors, ReadsTensorsOfEveryKnownType) {
 
 TEST(Safetensors, AcceptsMetadataPaddingEmptyTensorsAndHoles) {
   EXPECT_EQ(refusal(raw_safetensors(R"({"__metadata__":{"format":"pt","dtype":"x"}}    )")), "");
+  EXPECT_EQ(refusal(raw_safetensors(
+                R"({"__metadata__":null,"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})")),
+            "");
   EXPECT_EQ(refusal(raw_safetensors("{}")), "");
   EXPECT_EQ(refusal(one("F32", "[0, 4611686018427387904]", "[0, 0]")), "");
   EXPECT_EQ(refusal(one("F32", "[]", "[0, 4]")), "");
