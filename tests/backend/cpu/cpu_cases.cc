@@ -1,0 +1,84 @@
+// Helpers of the CPU backend's tests.
+#include "backend/cpu/cpu_cases.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "backend/cases.h"
+
+namespace skua::test {
+
+std::vector<CpuIsa> isas_here() {
+  std::vector<CpuIsa> out;
+  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    if (const auto resolved = resolve_cpu_isa(isa); resolved.ok()) {
+      out.push_back(isa);
+    } else {
+      std::printf("not tested: %s\n", resolved.status().message().c_str());
+    }
+  }
+  return out;
+}
+
+std::unique_ptr<Backend> cpu_backend(CpuIsa isa, int n_threads) {
+  return std::move(make_cpu_backend({.n_threads = n_threads, .isa = isa})).value();
+}
+
+std::vector<StepValues> run_on(Backend& backend, const OpCase& op_case, const HarnessOptions& options) {
+  auto result = run_case(backend, op_case, options);
+  EXPECT_TRUE(result.ok()) << op_case.name << ": " << result.status().message();
+  return result.ok() ? std::move(result).value() : std::vector<StepValues>(op_case.steps.size());
+}
+
+void expect_same(const OpCase& op_case, const std::vector<StepValues>& a, const std::vector<StepValues>& b,
+                 const std::string& what) {
+  if (testing::Test::HasFailure()) return;
+  for (const Node& node : op_case.graph.nodes) {
+    for (const ValueId id : node.outputs) {
+      EXPECT_EQ(first_difference(join(a, id), join(b, id)), -1) << op_case.name << ", " << what;
+    }
+  }
+}
+
+OpCase linear_case(const Format& format, int32_t tokens, int64_t cols, int64_t rows) {
+  CaseBuilder b("linear " + format_name(format) + " " + std::to_string(tokens) + " x " +
+                std::to_string(cols) + " x " + std::to_string(rows));
+  const ValueId x = b.input(cols);
+  Linear op{b.weight(random_weight(format, rows, cols, 0.5, 31)), {}};
+  op.bias = b.weight(random_weight({FormatKind::kF32}, 1, rows, 2.0, 32));
+  b.node(op, {x});
+  b.step(tokens, 33);
+  return b.take();
+}
+
+OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& lengths) {
+  CaseBuilder b("attention in " + std::to_string(lengths.size()) + " chunks");
+  const ValueId q = b.input(int64_t{shape.n_heads} * shape.k_dim);
+  const ValueId k = b.input(int64_t{shape.n_kv_heads} * shape.k_dim);
+  const ValueId v = b.input(int64_t{shape.n_kv_heads} * shape.v_dim);
+  const SlotId slot = b.slot(
+      {.kind = SlotKind::kFull, .n_kv_heads = shape.n_kv_heads, .k_dim = shape.k_dim, .v_dim = shape.v_dim});
+  b.node(KvWrite{slot}, {k, v});
+  const float scale = 2.0f / std::sqrt(static_cast<float>(shape.k_dim));
+  b.node(Attention{slot, shape.n_heads, scale, shape.window, shape.softcap}, {q});
+  const int32_t total = std::accumulate(lengths.begin(), lengths.end(), 0);
+  std::vector<int32_t> pages(static_cast<size_t>(total / kPageTokens + 1));
+  std::iota(pages.begin(), pages.end(), 0);
+  int32_t kv_len = 0;
+  uint64_t seed = 40;
+  for (const int32_t length : lengths) b.step({{length, kv_len += length, pages}}, seed++, 3.0);
+  return b.take();
+}
+
+std::vector<OpCase> matrix_cases() {
+  std::vector<OpCase> out;
+  for (auto table : {linear_cases, row_cases, rope_cases, attention_cases}) {
+    for (OpCase& op_case : table()) out.push_back(std::move(op_case));
+  }
+  return out;
+}
+
+}  // namespace skua::test

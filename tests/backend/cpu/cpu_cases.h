@@ -1,0 +1,39 @@
+// What the CPU backend's own tests share: backends by instruction set, larger cases than the op matrix runs,
+// and a comparison of all outputs as bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "backend/cpu/cpu_backend.h"
+#include "backend/op_harness.h"
+
+namespace skua::test {
+
+/// Instruction sets of this machine; prints those that it lacks.
+std::vector<CpuIsa> isas_here();
+
+std::unique_ptr<Backend> cpu_backend(CpuIsa isa, int n_threads);
+
+/// Runs a case; a failure fails the test.
+std::vector<StepValues> run_on(Backend& backend, const OpCase& op_case, const HarnessOptions& options = {});
+
+/// Fails the test unless every output of every node has the same bytes.
+void expect_same(const OpCase& op_case, const std::vector<StepValues>& a, const std::vector<StepValues>& b,
+                 const std::string& what);
+
+/// x [tokens, cols] times a weight of `format`, with a bias.
+OpCase linear_case(const Format& format, int32_t tokens, int64_t cols, int64_t rows);
+
+struct AttentionShape {
+  int32_t n_heads = 9, n_kv_heads = 3, k_dim = 64, v_dim = 64, window = 0;
+  float softcap = 0.0f;
+};
+/// One sequence of sum(lengths) tokens, in chunks of these lengths.
+OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& lengths);
+
+/// Every case table of the op matrix in one list.
+std::vector<OpCase> matrix_cases();
+
+}  // namespace skua::test
