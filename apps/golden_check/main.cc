@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "backend/make_backend.h"
-#include "base/threads.h"
+#include "backend/cpu/cpu_backend.h"
+#include "backend/ref/ref_backend.h"
 #include "golden_check/report.h"
 #include "models/families.h"
 
@@ -56,16 +56,35 @@ Row check_folder(const std::string& folder, Backend& backend, const RunOptions& 
   return row;
 }
 
+std::string known_types() {
+  std::string out;
+  for (const Family* family : families()) {
+    for (std::string_view type : family->model_types) out += (out.empty() ? "" : ", ") + std::string(type);
+  }
+  return out;
+}
+
 /// Exit code: 1 on a miss, an error, or when nothing was compared at all.
 int exit_code(const Summary& summary, const Options& options) {
   if (summary.n_miss > 0 || summary.n_error > 0 || summary.n_pass == 0) return 1;
   return options.require_known && summary.n_unknown > 0 ? 1 : 0;
 }
 
+Result<std::unique_ptr<Backend>> open_backend(const Options& options) {
+  if (options.backend == "ref") {
+    RefOptions ref;
+    ref.rounding = options.rounded ? RefRounding::kRounded : RefRounding::kPure;
+    ref.n_threads = options.threads;
+    return make_ref_backend(ref);
+  }
+  CpuOptions cpu;
+  cpu.n_threads = options.threads;
+  if (options.isa != "auto") cpu.isa = options.isa == "avx2" ? CpuIsa::kAvx2 : CpuIsa::kAvx512;
+  return make_cpu_backend(cpu);
+}
+
 int check_all(const Options& options) {
-  const std::string compute = options.backend != "ref" ? "auto" : options.rounded ? "rounded" : "f64";
-  auto backend = make_backend(
-      {options.backend, compute, options.isa, options.threads > 0 ? options.threads : available_cpus()});
+  auto backend = open_backend(options);
   if (!backend.ok()) {
     std::fprintf(stderr, "golden_check: %s\n", backend.status().message().c_str());
     return 2;
@@ -85,6 +104,7 @@ int check_all(const Options& options) {
   const std::string description = (*backend)->description();
   std::printf("%s\n",
               (options.json ? json_of(rows, description) : summary_line(summary, description)).c_str());
+  if (!options.json && summary.n_unknown > 0) std::printf("known model_types: %s\n", known_types().c_str());
   return exit_code(summary, options);
 }
 
