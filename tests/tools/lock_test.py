@@ -36,7 +36,7 @@ class Lock(unittest.TestCase):
             stand_in = path / "dpkg-query"
             stand_in.write_text(f"#!/bin/sh\ncat <<'END'\n{rows}END\nexit 1\n")
             stand_in.chmod(0o755)
-            command = ["cmake", "-S", folder, "-B", f"{folder}/b", f"-DSKUA_DPKG_QUERY={stand_in}", *settings]
+            command = ["cmake", "-G", "Ninja", "-S", folder, "-B", f"{folder}/b", f"-DSKUA_DPKG_QUERY={stand_in}", *settings]
             result = subprocess.run(command, capture_output=True, text=True)
         return result.returncode, " ".join((result.stdout + result.stderr).split())
 
