@@ -1,0 +1,38 @@
+// Character properties and normal forms, from ICU. ICU's headers stay in unicode.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace skua::text {
+
+bool is_whitespace(char32_t c);       // White_Space
+bool is_word(char32_t c);             // \w of UTS 18: Alphabetic, M, Nd, Pc, Join_Control
+bool is_numeric(char32_t c);          // N
+bool is_punctuation(char32_t c);      // P
+bool is_control(char32_t c);          // Cc, Cf, Cn, Co
+bool is_nonspacing_mark(char32_t c);  // Mn
+bool is_mark(char32_t c);             // M
+char32_t to_lower_simple(char32_t c);
+/// Full lower case of one character (U+0130 gives two), without context.
+void append_lower(std::u32string& out, char32_t c);
+
+enum class NormalForm : uint8_t { kNfc, kNfd, kNfkc, kNfkd };
+
+/// True when `c` is unchanged by the form whatever stands beside it.
+bool is_inert(NormalForm form, char32_t c);
+
+/// Full canonical (kNfd, kNfc) or compatibility decomposition of one character; {c} when it has none.
+void append_decomposition(std::u32string& out, NormalForm form, char32_t c);
+uint8_t combining_class(char32_t c);
+/// The primary composite of two characters, or 0.
+char32_t compose_pair(char32_t a, char32_t b);
+
+/// Number of the script of `c`; see unicode_scripts.cc for the use.
+int32_t script_code(char32_t c);
+
+/// Length in bytes of the grapheme cluster at `pos`.
+size_t grapheme_length(std::string_view text, size_t pos);
+
+}  // namespace skua::text
