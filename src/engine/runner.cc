@@ -172,8 +172,10 @@ Status Runner::check(const Batch& batch) const {
 Status Runner::write_inputs(const Batch& batch) {
   const StepHeader header{static_cast<int32_t>(batch.ids.size()), static_cast<int32_t>(batch.seqs.size()),
                           static_cast<int32_t>(batch.rows.size()), static_cast<int32_t>(step_ & 0x7fffffff)};
-  std::vector<int32_t> token_seq(batch.ids.size(), 0);
-  std::vector<StepSeq> seqs;
+  std::vector<int32_t>& token_seq = scratch_ids_;
+  std::vector<StepSeq>& seqs = scratch_seqs_;
+  token_seq.assign(batch.ids.size(), 0);
+  seqs.clear();
   for (const BatchSeq& seq : batch.seqs) {
     for (int32_t i = 0; i < seq.q_len; ++i) {
       token_seq[static_cast<size_t>(seq.q_begin + i)] = static_cast<int32_t>(seqs.size());
@@ -190,7 +192,8 @@ Status Runner::write_inputs(const Batch& batch) {
   SKUA_RETURN_IF_ERROR(put(StepInput::kSeqs, as_bytes_of(seqs)));
   SKUA_RETURN_IF_ERROR(put(StepInput::kRows, as_bytes_of(batch.rows)));
   for (size_t group = 0; group < layout_.groups.size(); ++group) {
-    std::vector<int32_t> table(batch.seqs.size() * static_cast<size_t>(max_pages_), -1);
+    std::vector<int32_t>& table = scratch_ids_;  // the ids above have been written
+    table.assign(batch.seqs.size() * static_cast<size_t>(max_pages_), -1);
     for (size_t i = 0; i < batch.seqs.size(); ++i) {
       const auto pages = batch.seqs[i].pages[group];
       std::copy_n(pages.begin(), std::min(pages.size(), static_cast<size_t>(max_pages_)),

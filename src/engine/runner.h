@@ -85,6 +85,8 @@ class Runner {
   uint64_t step_ = 0;
   uint64_t clock_ = 0;
   std::optional<uint64_t> order_seed_;
+  std::vector<int32_t> scratch_ids_;  // staging of step inputs, kept so that a step allocates nothing
+  std::vector<StepSeq> scratch_seqs_;
 };
 
 }  // namespace skua

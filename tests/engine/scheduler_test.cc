@@ -1,0 +1,64 @@
+#include "engine/scheduler.h"
+
+#include <gtest/gtest.h>
+
+namespace skua {
+namespace {
+
+std::unique_ptr<Sequence> sequence(uint64_t id, int32_t n_prompt) {
+  auto out = std::make_unique<Sequence>();
+  out->id = SeqId(id);
+  out->ids.assign(static_cast<size_t>(n_prompt), 1);
+  out->n_prompt = n_prompt;
+  return out;
+}
+
+std::vector<int32_t> lengths(const ScheduledStep& step) {
+  std::vector<int32_t> out;
+  for (const BatchSeq& seq : step.batch.seqs) out.push_back(seq.q_len);
+  return out;
+}
+
+TEST(Scheduler, ChunksPromptsAndMixesThemWithDecoding) {
+  std::vector<PagePool> pools{PagePool(16)};
+  Scheduler scheduler({2, 8, 10});
+  ASSERT_TRUE(scheduler.enqueue(sequence(1, 5)).ok());
+  ASSERT_TRUE(scheduler.enqueue(sequence(2, 12)).ok());
+  scheduler.admit(pools);
+  auto first = scheduler.schedule();
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(lengths(*first), (std::vector<int32_t>{5, 3}));
+  ASSERT_EQ(first->row_owner.size(), 1u);  // only the first prompt is complete
+  EXPECT_EQ(first->batch.rows, (std::vector<int32_t>{4}));
+  first->row_owner[0]->ids.push_back(7);
+  auto second = scheduler.schedule();
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(lengths(*second), (std::vector<int32_t>{1, 7}));
+  EXPECT_EQ(second->batch.positions, (std::vector<int32_t>{5, 3, 4, 5, 6, 7, 8, 9}));
+  EXPECT_EQ(second->batch.seqs[0].kv_len, 6);
+}
+
+TEST(Scheduler, AdmitsInOrderOfArrivalUpToTheLimit) {
+  std::vector<PagePool> pools{PagePool(16)};
+  Scheduler scheduler({1, 8, 10});
+  ASSERT_TRUE(scheduler.enqueue(sequence(1, 2)).ok());
+  ASSERT_TRUE(scheduler.enqueue(sequence(2, 2)).ok());
+  scheduler.admit(pools);
+  EXPECT_EQ(scheduler.schedule()->row_owner[0]->id, SeqId(1));
+  for (PageTable& table : scheduler.remove(SeqId(1))->pages) table.release_all(0);
+  scheduler.admit(pools);
+  EXPECT_EQ(scheduler.schedule()->row_owner[0]->id, SeqId(2));
+  EXPECT_FALSE(scheduler.idle());
+}
+
+TEST(Scheduler, AFullQueueRefuses) {
+  Scheduler scheduler({1, 8, 2});
+  ASSERT_TRUE(scheduler.enqueue(sequence(1, 1)).ok());
+  ASSERT_TRUE(scheduler.enqueue(sequence(2, 1)).ok());
+  const Status status = scheduler.enqueue(sequence(3, 1));
+  EXPECT_EQ(status.code(), Code::kResourceExhausted);
+  EXPECT_EQ(scheduler.remove(SeqId(3)), nullptr);
+}
+
+}  // namespace
+}  // namespace skua
