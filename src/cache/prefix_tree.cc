@@ -51,7 +51,8 @@ const PrefixTree::Node* PrefixTree::best_tail(const Node& parent, std::span<cons
 bool PrefixTree::resident(const std::vector<const Node*>& path, const Node* tail, int32_t n_tokens) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
     // A query at n_tokens sees keys from first on.
-    const int32_t first = groups_[group].kind == SlotKind::kWindow ? std::max(0, n_tokens - groups_[group].window + 1) : 0;
+    const int32_t first =
+        groups_[group].kind == SlotKind::kWindow ? std::max(0, n_tokens - groups_[group].window + 1) : 0;
     for (size_t stretch = static_cast<size_t>(first / kPageTokens); stretch < path.size(); ++stretch) {
       if (path[stretch]->pages[group] < 0) return false;
     }
@@ -73,7 +74,8 @@ PrefixMatch PrefixTree::match(std::span<const int32_t> ids, int32_t max_tokens) 
   int32_t n_tail = 0;
   const Node* tail = best_tail(*at, stretch_of(ids, path.size()), n_tail);
   if (!resident(path, tail, static_cast<int32_t>(path.size()) * kPageTokens + n_tail)) tail = nullptr;
-  while (tail == nullptr && !path.empty() && !resident(path, nullptr, static_cast<int32_t>(path.size()) * kPageTokens)) {
+  while (tail == nullptr && !path.empty() &&
+         !resident(path, nullptr, static_cast<int32_t>(path.size()) * kPageTokens)) {
     path.pop_back();
   }
   PrefixMatch out;
@@ -92,12 +94,13 @@ PrefixMatch PrefixTree::match(std::span<const int32_t> ids, int32_t max_tokens) 
   return out;
 }
 
-void PrefixTree::add_node(Node& parent, std::span<const int32_t> ids, size_t stretch, std::span<const PageTable> tables,
-                          uint64_t step) {
+void PrefixTree::add_node(Node& parent, std::span<const int32_t> ids, size_t stretch,
+                          std::span<const PageTable> tables, uint64_t step) {
   // A partly filled page that this one continues says nothing that the longer one does not.
   for (size_t i = parent.children.size(); i-- > 0;) {
     Node& old = *parent.children[i];
-    if (old.children.empty() && old.ids.size() < ids.size() && common(old.ids, ids) == static_cast<int32_t>(old.ids.size())) {
+    if (old.children.empty() && old.ids.size() < ids.size() &&
+        common(old.ids, ids) == static_cast<int32_t>(old.ids.size())) {
       remove(&old, step);
     }
   }
@@ -114,7 +117,8 @@ void PrefixTree::add_node(Node& parent, std::span<const int32_t> ids, size_t str
   ++n_nodes_;
 }
 
-void PrefixTree::insert(std::span<const int32_t> ids, int32_t n_cached, std::span<const PageTable> tables, uint64_t step) {
+void PrefixTree::insert(std::span<const int32_t> ids, int32_t n_cached, std::span<const PageTable> tables,
+                        uint64_t step) {
   SKUA_CHECK_EQ(tables.size(), groups_.size());
   ids = ids.subspan(0, static_cast<size_t>(n_cached));
   ++clock_;
@@ -126,7 +130,8 @@ void PrefixTree::insert(std::span<const int32_t> ids, int32_t n_cached, std::spa
       // Nothing new if a longer page begins with this partial one.
       if (part.size() < static_cast<size_t>(kPageTokens)) {
         int32_t n_common = 0;
-        if (best_tail(*at, part, n_common) != nullptr && n_common == static_cast<int32_t>(part.size())) return;
+        if (best_tail(*at, part, n_common) != nullptr && n_common == static_cast<int32_t>(part.size()))
+          return;
       }
       add_node(*at, part, stretch, tables, step);
       next = at->children.back().get();
@@ -150,7 +155,8 @@ void PrefixTree::remove(Node* node, uint64_t step) {
     if (node->pages[group] >= 0) (*pools_)[group].release(node->pages[group], step);
   }
   auto& siblings = node->parent->children;
-  const auto own = std::find_if(siblings.begin(), siblings.end(), [&](const auto& n) { return n.get() == node; });
+  const auto own =
+      std::find_if(siblings.begin(), siblings.end(), [&](const auto& n) { return n.get() == node; });
   siblings.erase(own);
   --n_nodes_;
 }

@@ -1,6 +1,6 @@
-// Which token sequences lie in the cache already. A tree whose nodes are pages: the path from the root spells the
-// tokens. Exact to the token: the last page of a hit may be shared in part, and is then copied by whoever extends it.
-// Holds its pages by reference; nodes without children are let go, least recently used first.
+// Which token sequences lie in the cache already. A tree whose nodes are pages: the path from the root spells
+// the tokens. Exact to the token: the last page of a hit may be shared in part, and is then copied by whoever
+// extends it. Holds its pages by reference; nodes without children are let go, least recently used first.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace skua {
 struct PrefixMatch {
   int32_t n_tokens = 0;                      // tokens whose keys and values are there
   std::vector<std::vector<int32_t>> shared;  // by group: pages of the full stretches; -1 behind a window
-  std::vector<int32_t> tail;                 // by group: page that holds the rest, to be copied; empty if there is none
+  std::vector<int32_t> tail;  // by group: page that holds the rest, to be copied; empty if there is none
 };
 
 class PrefixTree {
@@ -29,12 +29,15 @@ class PrefixTree {
   PrefixTree(const PrefixTree&) = delete;
   PrefixTree& operator=(const PrefixTree&) = delete;
 
-  /// Looks up `ids`, at most `max_tokens` of them. Every group must hold what a query at the next position can see.
-  /// The pages stay the tree's; take references (PageTable::adopt) before the next call that may evict.
+  /// Looks up `ids`, at most `max_tokens` of them. Every group must hold what a query at the next position
+  /// can see. The pages stay the tree's; take references (PageTable::adopt) before the next call that may
+  /// evict.
   PrefixMatch match(std::span<const int32_t> ids, int32_t max_tokens);
 
-  /// Remembers that the first `n_cached` of `ids` lie in these tables. Takes a reference on every page it keeps.
-  void insert(std::span<const int32_t> ids, int32_t n_cached, std::span<const PageTable> tables, uint64_t step);
+  /// Remembers that the first `n_cached` of `ids` lie in these tables. Takes a reference on every page it
+  /// keeps.
+  void insert(std::span<const int32_t> ids, int32_t n_cached, std::span<const PageTable> tables,
+              uint64_t step);
 
   /// Lets go of the least recently used node without children. False when the tree is empty.
   bool evict_one(uint64_t step);

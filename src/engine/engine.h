@@ -16,7 +16,6 @@
 
 namespace skua {
 
-class ChatTemplate;
 class Runner;
 class Tokenizer;
 struct LoadReport;
@@ -57,8 +56,8 @@ class Engine {
   const EngineOptions& options() const;  // as resolved: nothing is 0 or "auto" any more
   const ModelInfo& model() const;
   const LoadReport& load_report() const;
-  const Tokenizer* tokenizer() const;         // nullptr if the checkpoint has none
-  const ChatTemplate* chat_template() const;  // nullptr if the checkpoint has none
+  const Tokenizer* tokenizer() const;        // nullptr if the checkpoint has none
+  const std::string& chat_template() const;  // its Jinja source; empty if the checkpoint has none
   std::string backend_description() const;
   MemoryReport memory() const;
 

@@ -81,20 +81,12 @@ std::string template_of_config(const Json& config) {
   return {};
 }
 
-Status set_template(const Checkpoint& file, const std::string& source, TextSetup& out) {
-  if (source.empty()) return ok_status();
-  auto parsed = ChatTemplate::parse(source);
-  if (!parsed.ok()) return parsed.status().with_context("[text] chat template of " + file.source());
-  out.chat_template = std::make_unique<ChatTemplate>(std::move(parsed).value());
-  return ok_status();
-}
-
-Result<TextSetup> load_gguf_text(const Checkpoint& file, const GgufHeader& header) {
+Result<TextSetup> load_gguf_text(const GgufHeader& header) {
   TextSetup out;
   if (!header.arrays.contains("tokenizer.ggml.tokens")) return out;
   SKUA_ASSIGN_OR_RETURN(const GgufVocab vocab, read_vocab(header));
   SKUA_ASSIGN_OR_RETURN(out.tokenizer, tokenizer_from_gguf(vocab));
-  SKUA_RETURN_IF_ERROR(set_template(file, text_or_empty(header.metadata, "tokenizer.chat_template"), out));
+  out.template_source = text_or_empty(header.metadata, "tokenizer.chat_template");
   out.end_ids = out.tokenizer->special_ids().eos;
   return out;
 }
@@ -110,7 +102,7 @@ void add_ids(const Json* value, std::vector<int32_t>& out) {
 }  // namespace
 
 Result<TextSetup> load_text(const Checkpoint& file) {
-  if (const GgufHeader* header = gguf_header(file)) return load_gguf_text(file, *header);
+  if (const GgufHeader* header = gguf_header(file)) return load_gguf_text(*header);
   TextSetup out;
   SKUA_ASSIGN_OR_RETURN(const Json generation, side_json(file, "generation_config.json"));
   add_ids(generation.find("eos_token_id"), out.end_ids);
@@ -128,7 +120,7 @@ Result<TextSetup> load_text(const Checkpoint& file) {
   // A template in a file of its own wins over the one in the config (fault B040).
   const auto own = file.side_file("chat_template.jinja");
   if (!own.ok() && own.status().code() != Code::kNotFound) return own.status();
-  SKUA_RETURN_IF_ERROR(set_template(file, own.ok() ? *own : template_of_config(config), out));
+  out.template_source = own.ok() ? *own : template_of_config(config);
   return out;
 }
 

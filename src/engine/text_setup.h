@@ -2,18 +2,18 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
-#include "text/chat_template.h"
 #include "text/tokenizer.h"
 
 namespace skua {
 
 struct TextSetup {
-  std::unique_ptr<Tokenizer> tokenizer;         // null if the checkpoint has none
-  std::unique_ptr<ChatTemplate> chat_template;  // null if the checkpoint has none
-  std::vector<int32_t> end_ids;                 // ids that end a reply, besides config.json's
+  std::unique_ptr<Tokenizer> tokenizer;  // null if the checkpoint has none
+  std::string template_source;           // Jinja; empty if the checkpoint has none
+  std::vector<int32_t> end_ids;          // ids that end a reply, besides config.json's
 };
 
 /// Reads tokenizer.json (with tokenizer_config.json), chat_template.jinja or the template in

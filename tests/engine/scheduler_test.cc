@@ -45,7 +45,8 @@ TEST(Scheduler, AdmitsInOrderOfArrivalUpToTheLimit) {
   ASSERT_TRUE(scheduler.enqueue(sequence(2, 2)).ok());
   scheduler.admit(pools);
   EXPECT_EQ(scheduler.schedule()->row_owner[0]->id, SeqId(1));
-  for (PageTable& table : scheduler.remove(SeqId(1))->pages) table.release_all(0);
+  const auto first = scheduler.remove(SeqId(1));
+  for (PageTable& table : first->pages) table.release_all(0);
   scheduler.admit(pools);
   EXPECT_EQ(scheduler.schedule()->row_owner[0]->id, SeqId(2));
   EXPECT_FALSE(scheduler.idle());
