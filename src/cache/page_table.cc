@@ -39,10 +39,9 @@ void PageTable::truncate(int32_t n_tokens, uint64_t step) {
   }
 }
 
-void PageTable::share_prefix(const PageTable& other, int32_t n_pages) {
-  SKUA_CHECK(pages_.empty() && pool_ == other.pool_);
-  for (int32_t i = 0; i < n_pages; ++i) {
-    const int32_t page = other.pages_[static_cast<size_t>(i)];
+void PageTable::adopt(std::span<const int32_t> pages) {
+  SKUA_CHECK(pages_.empty());
+  for (int32_t page : pages) {
     if (page >= 0) pool_->retain(page);
     pages_.push_back(page);
   }

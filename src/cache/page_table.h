@@ -27,9 +27,8 @@ class PageTable {
   /// Lets go of pages that lie wholly at or after position `n_tokens`.
   void truncate(int32_t n_tokens, uint64_t step);
 
-  /// Takes over the first `n_pages` pages of another table of the same pool by reference. Only on an empty
-  /// table.
-  void share_prefix(const PageTable& other, int32_t n_pages);
+  /// Begins with these pages by reference (-1 = not resident). Only on an empty table.
+  void adopt(std::span<const int32_t> pages);
 
   void release_all(uint64_t step) { truncate(0, step); }
 

@@ -52,7 +52,7 @@ TEST(PageTable, SharedPagesAreFreeWhenTheLastHolderLetsGo) {
   PagePool pool(4);
   PageTable first(&pool), second(&pool);
   ASSERT_TRUE(first.extend(192).ok());
-  second.share_prefix(first, 2);
+  second.adopt(first.pages().first(2));
   ASSERT_TRUE(second.extend(130).ok());
   EXPECT_EQ(second.pages()[1], first.pages()[1]);
   EXPECT_NE(second.pages()[2], first.pages()[2]);
