@@ -43,7 +43,7 @@ class Driver {
     n_cached_ += n_ids;
     // Pages that a window has left behind go back, as they do in the engine.
     for (size_t group = 0; group < tables_.size(); ++group) {
-      const CacheGroup& facts = runner_.cache_layout().groups[group];
+      const CacheGroup& facts = runner_.cache().layout().groups[group];
       if (facts.kind == SlotKind::kWindow)
         tables_[group].drop_before(n_cached_ - facts.window + 1, runner_.step());
       runner_.pools()[group].reclaim(runner_.step());

@@ -121,6 +121,9 @@ class Backend {
   virtual Status upload(std::byte* to, std::span<const std::byte> from) = 0;
   virtual Status download(std::span<std::byte> to, const std::byte* from) = 0;
 
+  /// Copies between two places of the backend's memory; returns when the bytes have arrived.
+  virtual Status copy(std::byte* to, const std::byte* from, uint64_t bytes) = 0;
+
   /// Runs steps in the given order and returns when their results can be read.
   virtual Status run(std::span<const BoundStep> steps, std::span<const uint32_t> order) = 0;
 };

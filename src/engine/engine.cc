@@ -143,15 +143,10 @@ void Engine::Impl::fail_all(const Status& status) {
 }
 
 void Engine::Impl::drop_windows() {
-  const CacheLayout& layout = runner->cache_layout();
-  scheduler->for_each_running([&](Sequence& seq) {
-    for (size_t group = 0; group < layout.groups.size(); ++group) {
-      if (layout.groups[group].kind != SlotKind::kWindow) continue;
-      // The next query sits at n_cached and sees keys after n_cached - window.
-      seq.pages[group].drop_before(seq.n_cached - layout.groups[group].window + 1, runner->step());
-    }
-  });
-  for (PagePool& pool : runner->pools()) pool.reclaim(runner->step());
+  CacheManager& cache = runner->cache();
+  scheduler->for_each_running(
+      [&](Sequence& seq) { cache.drop_windows(seq.pages, seq.n_cached, runner->step()); });
+  for (PagePool& pool : cache.pools()) pool.reclaim(runner->step());
 }
 
 }  // namespace skua

@@ -31,6 +31,8 @@ struct Engine::Impl {
   std::array<std::atomic<uint64_t>, 64> cancels{};
 
   void apply_cancels();
+  /// Starts waiting sequences, with what is cached of their prompts.
+  Status admit();
   void fail_all(const Status& status);
   /// Samples a token for each logit row and emits what it gives.
   Status sample(const ScheduledStep& step);

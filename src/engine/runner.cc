@@ -27,7 +27,7 @@ std::span<const std::byte> as_bytes_of(const std::vector<T>& values) {
 }  // namespace
 
 Runner::Runner(const LoadedModel& model, Backend& backend, const RunnerOptions& options)
-    : model_(model), backend_(backend), options_(options), layout_(make_cache_layout(model.graph)) {
+    : model_(model), backend_(backend), options_(options) {
   max_pages_ = ceil_div(options.context, kPageTokens);
 }
 
@@ -39,18 +39,21 @@ Result<std::unique_ptr<Runner>> Runner::create(const LoadedModel& model, Backend
 }
 
 Status Runner::allocate() {
-  for (const CacheGroup& group : layout_.groups) {
+  CacheLayout layout = make_cache_layout(model_.graph);
+  std::vector<int32_t> n_pages;
+  for (const CacheGroup& group : layout.groups) {
     int32_t per_seq = max_pages_;
     // A window needs the tokens it keeps, those of one step, and a page cut at either end.
     if (group.kind == SlotKind::kWindow) {
       const int64_t needed = ceil_div<int64_t>(int64_t{group.window} + options_.max_tokens, kPageTokens) + 1;
       per_seq = static_cast<int32_t>(std::min<int64_t>(per_seq, needed));
     }
-    pools_.emplace_back(per_seq * options_.max_seqs);
+    n_pages.push_back(per_seq * options_.max_seqs);
   }
+  cache_ = std::make_unique<CacheManager>(std::move(layout), n_pages);
   for (size_t slot = 0; slot < model_.graph.slots.size(); ++slot) {
-    const auto n_pages = static_cast<uint64_t>(pools_[layout_.slot_group[slot]].n_pages());
-    slab_bytes_.push_back(n_pages * backend_.cache_page_bytes(model_.graph.slots[slot]));
+    const auto n_slab_pages = static_cast<uint64_t>(n_pages[cache_->layout().slot_group[slot]]);
+    slab_bytes_.push_back(n_slab_pages * backend_.cache_page_bytes(model_.graph.slots[slot]));
     SKUA_ASSIGN_OR_RETURN(auto slab, backend_.allocate(slab_bytes_.back(), "key and value cache"));
     slabs_.push_back(std::move(slab));
   }
@@ -59,7 +62,7 @@ Status Runner::allocate() {
   const uint64_t table_bytes = seqs * static_cast<uint64_t>(max_pages_) * sizeof(int32_t);
   std::vector<uint64_t> sizes{sizeof(StepHeader),     tokens * 4, tokens * 4, tokens * 4,
                               seqs * sizeof(StepSeq), tokens * 4};
-  sizes.insert(sizes.end(), layout_.groups.size(), table_bytes);
+  sizes.insert(sizes.end(), n_groups(), table_bytes);
   for (uint64_t bytes : sizes) {
     SKUA_ASSIGN_OR_RETURN(auto input, backend_.allocate(bytes, "step inputs"));
     inputs_.push_back(std::move(input));
@@ -97,7 +100,7 @@ Result<Runner::Entry*> Runner::entry_for(const Capacity& capacity) {
   request.weights = model_.weights;
   request.capacity = capacity;
   request.fusion = options_.fusion;
-  request.cache_group = layout_.slot_group;
+  request.cache_group = cache_->layout().slot_group;
   request.slab_bytes = slab_bytes_;
   SKUA_ASSIGN_OR_RETURN(Plan plan, lower(request));
   auto entry = std::make_unique<Entry>();
@@ -162,7 +165,7 @@ Status Runner::check(const Batch& batch) const {
       return invalid_argument("[step] a sequence of " + std::to_string(seq.kv_len) +
                               " tokens does not fit a context of " + std::to_string(options_.context));
     }
-    SKUA_CHECK_EQ(seq.pages.size(), layout_.groups.size());
+    SKUA_CHECK_EQ(seq.pages.size(), n_groups());
     for (const auto& pages : seq.pages)
       SKUA_CHECK_LE(ceil_div(seq.kv_len, kPageTokens), static_cast<int32_t>(pages.size()));
   }
@@ -191,7 +194,7 @@ Status Runner::write_inputs(const Batch& batch) {
   SKUA_RETURN_IF_ERROR(put(StepInput::kTokenSeq, as_bytes_of(token_seq)));
   SKUA_RETURN_IF_ERROR(put(StepInput::kSeqs, as_bytes_of(seqs)));
   SKUA_RETURN_IF_ERROR(put(StepInput::kRows, as_bytes_of(batch.rows)));
-  for (size_t group = 0; group < layout_.groups.size(); ++group) {
+  for (size_t group = 0; group < n_groups(); ++group) {
     std::vector<int32_t>& table = scratch_ids_;  // the ids above have been written
     table.assign(batch.seqs.size() * static_cast<size_t>(max_pages_), -1);
     for (size_t i = 0; i < batch.seqs.size(); ++i) {
@@ -218,6 +221,17 @@ Status Runner::run(const Batch& batch) {
   ++step_;
   last_ = entry;
   last_rows_ = batch.rows.size();
+  return ok_status();
+}
+
+Status Runner::copy_page(const PageCopy& copy) {
+  for (size_t slot = 0; slot < slabs_.size(); ++slot) {
+    if (cache_->layout().slot_group[slot] != copy.group) continue;
+    const uint64_t bytes = backend_.cache_page_bytes(model_.graph.slots[slot]);
+    std::byte* slab = slabs_[slot]->data();
+    SKUA_RETURN_IF_ERROR(backend_.copy(slab + static_cast<uint64_t>(copy.to) * bytes,
+                                       slab + static_cast<uint64_t>(copy.from) * bytes, bytes));
+  }
   return ok_status();
 }
 

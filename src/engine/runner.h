@@ -7,8 +7,7 @@
 #include <optional>
 #include <vector>
 
-#include "cache/layout.h"
-#include "cache/page_pool.h"
+#include "cache/cache_manager.h"
 #include "engine/batch.h"
 #include "engine/load.h"
 #include "plan/bind.h"
@@ -37,9 +36,12 @@ class Runner {
   Result<std::vector<float>> logits() const;
   Result<std::vector<double>> logits_f64() const;
 
-  const CacheLayout& cache_layout() const { return layout_; }
-  std::vector<PagePool>& pools() { return pools_; }  // by group
-  size_t n_groups() const { return layout_.groups.size(); }
+  CacheManager& cache() { return *cache_; }
+  std::vector<PagePool>& pools() { return cache_->pools(); }  // by group
+  size_t n_groups() const { return cache_->pools().size(); }
+
+  /// Copies a page in the slab of every slot of its group. Runs at once, between steps.
+  Status copy_page(const PageCopy& copy);
   uint64_t step() const { return step_; }  // number of the newest completed step
 
   /// The plan for a step of these sizes (lowered if need be).
@@ -72,8 +74,7 @@ class Runner {
   Backend& backend_;
   RunnerOptions options_;
   int32_t max_pages_ = 1;
-  CacheLayout layout_;
-  std::vector<PagePool> pools_;                        // by group
+  std::unique_ptr<CacheManager> cache_;
   std::vector<std::shared_ptr<DeviceBuffer>> slabs_;   // by slot
   std::vector<uint64_t> slab_bytes_;                   // by slot
   std::vector<std::shared_ptr<DeviceBuffer>> inputs_;  // by StepInput, page tables by group at the end

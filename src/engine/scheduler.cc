@@ -14,45 +14,43 @@ Status Scheduler::enqueue(std::unique_ptr<Sequence> seq) {
   return ok_status();
 }
 
-void Scheduler::admit(std::vector<PagePool>& pools) {
+std::vector<Sequence*> Scheduler::admit() {
+  std::vector<Sequence*> out;
   while (!waiting_.empty() && running_.size() < static_cast<size_t>(limits_.max_seqs)) {
-    auto seq = std::move(waiting_.front());
+    running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
-    for (PagePool& pool : pools) seq->pages.emplace_back(&pool);
-    seq->started = Sequence::Clock::now();
-    running_.push_back(std::move(seq));
+    running_.back()->started = Sequence::Clock::now();
+    out.push_back(running_.back().get());
   }
+  return out;
 }
 
-Status Scheduler::add_tokens(ScheduledStep& step, Sequence& seq, int32_t n_tokens) {
-  std::vector<std::span<const int32_t>> tables;
-  for (PageTable& table : seq.pages) {
-    SKUA_RETURN_IF_ERROR(table.extend(seq.n_cached + n_tokens));
-    tables.push_back(table.pages());
-  }
-  const bool reaches_end = seq.n_cached + n_tokens == static_cast<int32_t>(seq.ids.size());
-  const auto ids = std::span<const int32_t>(seq.ids).subspan(static_cast<size_t>(seq.n_cached),
-                                                             static_cast<size_t>(n_tokens));
-  append(step.batch, ids, seq.n_cached, reaches_end ? 1 : 0, std::move(tables));
-  if (reaches_end) step.row_owner.push_back(&seq);
-  seq.n_cached += n_tokens;
-  return ok_status();
-}
-
-Result<ScheduledStep> Scheduler::schedule() {
+Result<ScheduledStep> Scheduler::schedule(CacheManager& cache, uint64_t completed_step) {
   ScheduledStep step;
   int32_t left = limits_.max_tokens;
-  for (auto& seq : running_) {
-    if (seq->prefilling() || left == 0) continue;
-    SKUA_RETURN_IF_ERROR(add_tokens(step, *seq, 1));
-    --left;
-  }
-  for (auto& seq : running_) {
-    if (left == 0) break;
-    if (!seq->prefilling()) continue;  // decoding ones have had their token above
-    const int32_t n_tokens = std::min(left, seq->n_prompt - seq->n_cached);
-    SKUA_RETURN_IF_ERROR(add_tokens(step, *seq, n_tokens));
+  const auto add = [&](Sequence& seq, int32_t n_tokens) -> Status {
+    SKUA_RETURN_IF_ERROR(cache.extend(seq.pages, seq.n_cached + n_tokens, completed_step));
+    std::vector<std::span<const int32_t>> tables;
+    for (const PageTable& table : seq.pages) tables.push_back(table.pages());
+    const bool reaches_end = seq.n_cached + n_tokens == static_cast<int32_t>(seq.ids.size());
+    const auto ids = std::span<const int32_t>(seq.ids).subspan(static_cast<size_t>(seq.n_cached),
+                                                               static_cast<size_t>(n_tokens));
+    append(step.batch, ids, seq.n_cached, reaches_end ? 1 : 0, std::move(tables));
+    if (reaches_end) step.row_owner.push_back(&seq);
+    seq.n_cached += n_tokens;
     left -= n_tokens;
+    return ok_status();
+  };
+  std::vector<Sequence*> prompts;
+  for (auto& seq : running_) {
+    if (seq->prefilling()) {
+      prompts.push_back(seq.get());
+    } else if (left > 0) {
+      SKUA_RETURN_IF_ERROR(add(*seq, 1));
+    }
+  }
+  for (Sequence* seq : prompts) {
+    if (left > 0) SKUA_RETURN_IF_ERROR(add(*seq, std::min(left, seq->n_prompt - seq->n_cached)));
   }
   return step;
 }

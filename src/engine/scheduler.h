@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "cache/cache_manager.h"
 #include "engine/batch.h"
 #include "engine/sequence.h"
 
@@ -30,12 +31,12 @@ class Scheduler {
   /// Error: kResourceExhausted when the queue is full.
   Status enqueue(std::unique_ptr<Sequence> seq);
 
-  /// Moves waiting sequences into the running set while there is room.
-  void admit(std::vector<PagePool>& pools);
+  /// Moves waiting sequences into the running set while there is room. Returns the newly admitted ones.
+  std::vector<Sequence*> admit();
 
   /// The next step's batch; empty when nothing can run. Extends page tables. Errors: kResourceExhausted
   /// (pages).
-  Result<ScheduledStep> schedule();
+  Result<ScheduledStep> schedule(CacheManager& cache, uint64_t completed_step);
 
   /// Takes a sequence out of the waiting or running set.
   std::unique_ptr<Sequence> remove(SeqId id);
@@ -49,8 +50,6 @@ class Scheduler {
   std::vector<SeqId> all() const;
 
  private:
-  Status add_tokens(ScheduledStep& step, Sequence& seq, int32_t n_tokens);
-
   SchedulerLimits limits_;
   std::deque<std::unique_ptr<Sequence>> waiting_;
   std::vector<std::unique_ptr<Sequence>> running_;

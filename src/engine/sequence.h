@@ -22,6 +22,7 @@ struct Sequence {
   std::vector<int32_t> ids;  // prompt, then reply
   int32_t n_prompt = 0;
   int32_t n_cached = 0;                // tokens of `ids` whose keys and values are in the pages
+  int32_t n_reused = 0;                // of these, taken over from a cached prefix
   int32_t max_ids = 0;                 // prompt plus most reply tokens
   std::vector<PageTable> pages;        // by cache group
   std::optional<Detokenizer> decoder;  // absent without a tokenizer

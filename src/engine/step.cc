@@ -9,9 +9,9 @@ std::vector<StreamEvent> Engine::step() {
   Impl& e = *impl_;
   e.events.clear();
   e.apply_cancels();
-  e.scheduler->admit(e.runner->pools());
-  Result<ScheduledStep> step = e.scheduler->schedule();
-  Status status = step.status();
+  Status status = e.admit();
+  Result<ScheduledStep> step = e.scheduler->schedule(e.runner->cache(), e.runner->step());
+  if (status.ok()) status = step.status();
   if (status.ok() && !step->batch.ids.empty()) {
     status = e.runner->run(step->batch);
     if (status.ok()) status = e.sample(*step);
@@ -19,6 +19,18 @@ std::vector<StreamEvent> Engine::step() {
   }
   if (!status.ok()) e.fail_all(status);
   return std::move(e.events);
+}
+
+Status Engine::Impl::admit() {
+  CacheManager& cache = runner->cache();
+  for (Sequence* seq : scheduler->admit()) {
+    seq->pages = cache.new_tables();
+    // The last prompt token always runs: its logits are needed.
+    const CachedStart start = cache.start(seq->ids, seq->n_prompt - 1, seq->pages, runner->step());
+    for (const PageCopy& copy : start.copies) SKUA_RETURN_IF_ERROR(runner->copy_page(copy));
+    seq->n_cached = seq->n_reused = start.n_tokens;
+  }
+  return ok_status();
 }
 
 Status Engine::Impl::sample(const ScheduledStep& step) {
@@ -54,7 +66,9 @@ void Engine::Impl::accept_token(Sequence& seq, int32_t id) {
 void Engine::Impl::finish(SeqId id, FinishReason reason, Status status) {
   const std::unique_ptr<Sequence> seq = scheduler->remove(id);
   if (seq == nullptr) return;
-  for (PageTable& table : seq->pages) table.release_all(runner->step());
+  // A sequence that failed leaves nothing behind that others could take over.
+  const int32_t n_kept = reason == FinishReason::kError ? 0 : seq->n_cached;
+  runner->cache().finish(seq->ids, n_kept, seq->pages, runner->step());
   StreamEvent event{id};
   if (seq->decoder && !seq->stops.stopped()) {
     event.text = seq->stops.push(seq->decoder->finish());
@@ -65,6 +79,7 @@ void Engine::Impl::finish(SeqId id, FinishReason reason, Status status) {
   const auto now = Sequence::Clock::now();
   const auto seconds = [](auto from, auto to) { return std::chrono::duration<double>(to - from).count(); };
   event.usage.prompt_tokens = seq->n_prompt;
+  event.usage.cached_tokens = seq->n_reused;
   event.usage.completion_tokens = seq->n_generated();
   if (seq->n_generated() > 0) {
     event.usage.prompt_seconds = seconds(seq->started, seq->first_token);

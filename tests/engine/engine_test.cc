@@ -116,8 +116,43 @@ TEST(Engine, CancelEndsWithinOneStepAndGivesThePagesBack) {
   }
   EXPECT_TRUE(cancelled);
   EXPECT_EQ(drain(*e)[second].finish, FinishReason::kLength);
+  e->runner().cache().prefixes().clear(e->runner().step());
   e->runner().pools()[0].reclaim(e->runner().step());
   EXPECT_EQ(e->runner().pools()[0].n_free(), n_free);
+}
+
+// Fault B079: a prompt that is cached whole, to its last token; nothing poisoned may survive.
+TEST(Engine, TheSameRequestAgainReusesItsPrefixAndGivesTheSameIds) {
+  const auto e = engine();
+  std::vector<int32_t> prompt;
+  for (int i = 0; i < 90; ++i) prompt.push_back(i * 5 % 32);
+  const Reply first = run_one(*e, request(prompt, 20));
+  EXPECT_EQ(first.usage.cached_tokens, 0);
+  for (int i = 0; i < 3; ++i) {
+    const Reply again = run_one(*e, request(prompt, 20));
+    EXPECT_EQ(again.usage.cached_tokens, 89);
+    EXPECT_EQ(again.ids, first.ids);
+  }
+  // A longer conversation takes over the reply too, an earlier branch only what it shares.
+  std::vector<int32_t> longer = prompt;
+  longer.insert(longer.end(), first.ids.begin(), first.ids.end());
+  const Reply next = run_one(*e, request(longer, 10));
+  EXPECT_EQ(next.usage.cached_tokens, 109);
+  EXPECT_EQ(next.ids, run_one(*engine(), request(longer, 10)).ids);
+  prompt[70] = (prompt[70] + 1) % 32;
+  const Reply branch = run_one(*e, request(prompt, 10));
+  EXPECT_EQ(branch.usage.cached_tokens, 70);
+  EXPECT_EQ(branch.ids, run_one(*engine(), request(prompt, 10)).ids);
+}
+
+TEST(Engine, CachedPrefixesGiveWayWhenPagesRunOut) {
+  const auto e = engine(options(1));  // 2 pages in all
+  for (int i = 0; i < 20; ++i) {
+    std::vector<int32_t> prompt(100, i % 32);
+    const Reply reply = run_one(*e, request(prompt, 20));
+    EXPECT_EQ(reply.finish, FinishReason::kLength) << reply.status.message();
+    EXPECT_EQ(reply.ids.size(), 20u);
+  }
 }
 
 TEST(Engine, TheContextIsALimitWithBothNumbersNamed) {

@@ -13,6 +13,10 @@ std::unique_ptr<Sequence> sequence(uint64_t id, int32_t n_prompt) {
   return out;
 }
 
+void admit(Scheduler& scheduler, CacheManager& cache) {
+  for (Sequence* seq : scheduler.admit()) seq->pages = cache.new_tables();
+}
+
 std::vector<int32_t> lengths(const ScheduledStep& step) {
   std::vector<int32_t> out;
   for (const BatchSeq& seq : step.batch.seqs) out.push_back(seq.q_len);
@@ -20,18 +24,18 @@ std::vector<int32_t> lengths(const ScheduledStep& step) {
 }
 
 TEST(Scheduler, ChunksPromptsAndMixesThemWithDecoding) {
-  std::vector<PagePool> pools{PagePool(16)};
+  CacheManager cache({{{SlotKind::kFull, 0}}, {0}}, {16});
   Scheduler scheduler({2, 8, 10});
   ASSERT_TRUE(scheduler.enqueue(sequence(1, 5)).ok());
   ASSERT_TRUE(scheduler.enqueue(sequence(2, 12)).ok());
-  scheduler.admit(pools);
-  auto first = scheduler.schedule();
+  admit(scheduler, cache);
+  auto first = scheduler.schedule(cache, 0);
   ASSERT_TRUE(first.ok());
   EXPECT_EQ(lengths(*first), (std::vector<int32_t>{5, 3}));
   ASSERT_EQ(first->row_owner.size(), 1u);  // only the first prompt is complete
   EXPECT_EQ(first->batch.rows, (std::vector<int32_t>{4}));
   first->row_owner[0]->ids.push_back(7);
-  auto second = scheduler.schedule();
+  auto second = scheduler.schedule(cache, 0);
   ASSERT_TRUE(second.ok());
   EXPECT_EQ(lengths(*second), (std::vector<int32_t>{1, 7}));
   EXPECT_EQ(second->batch.positions, (std::vector<int32_t>{5, 3, 4, 5, 6, 7, 8, 9}));
@@ -39,16 +43,16 @@ TEST(Scheduler, ChunksPromptsAndMixesThemWithDecoding) {
 }
 
 TEST(Scheduler, AdmitsInOrderOfArrivalUpToTheLimit) {
-  std::vector<PagePool> pools{PagePool(16)};
+  CacheManager cache({{{SlotKind::kFull, 0}}, {0}}, {16});
   Scheduler scheduler({1, 8, 10});
   ASSERT_TRUE(scheduler.enqueue(sequence(1, 2)).ok());
   ASSERT_TRUE(scheduler.enqueue(sequence(2, 2)).ok());
-  scheduler.admit(pools);
-  EXPECT_EQ(scheduler.schedule()->row_owner[0]->id, SeqId(1));
+  admit(scheduler, cache);
+  EXPECT_EQ(scheduler.schedule(cache, 0)->row_owner[0]->id, SeqId(1));
   const auto first = scheduler.remove(SeqId(1));
   for (PageTable& table : first->pages) table.release_all(0);
-  scheduler.admit(pools);
-  EXPECT_EQ(scheduler.schedule()->row_owner[0]->id, SeqId(2));
+  admit(scheduler, cache);
+  EXPECT_EQ(scheduler.schedule(cache, 0)->row_owner[0]->id, SeqId(2));
   EXPECT_FALSE(scheduler.idle());
 }
 

@@ -52,6 +52,11 @@ class CpuBackend final : public Backend {
     if (!from.empty()) std::memcpy(to, from.data(), from.size());
     return ok_status();
   }
+  Status copy(std::byte* to, const std::byte* from, uint64_t bytes) override {
+    std::memcpy(to, from, bytes);
+    return ok_status();
+  }
+
   Status download(std::span<std::byte> to, const std::byte* from) override {
     if (!to.empty()) std::memcpy(to.data(), from, to.size());
     return ok_status();

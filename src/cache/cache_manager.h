@@ -1,0 +1,63 @@
+// Pages for sequences: the pools of every group, the tree of cached prefixes, and the rule that a cached
+// prefix gives way to a running sequence.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cache/layout.h"
+#include "cache/page_table.h"
+#include "cache/prefix_tree.h"
+
+namespace skua {
+
+/// A page whose bytes must be copied (in every slot of the group) before the next step runs.
+struct PageCopy {
+  uint32_t group = 0;
+  int32_t from = 0;
+  int32_t to = 0;
+};
+
+/// What a new sequence starts with.
+struct CachedStart {
+  int32_t n_tokens = 0;          // its first tokens that need not run
+  std::vector<PageCopy> copies;  // of the last, partly shared page
+};
+
+class CacheManager {
+ public:
+  /// `n_pages` by group.
+  CacheManager(CacheLayout layout, const std::vector<int32_t>& n_pages);
+  CacheManager(const CacheManager&) = delete;
+  CacheManager& operator=(const CacheManager&) = delete;
+
+  const CacheLayout& layout() const { return layout_; }
+  std::vector<PagePool>& pools() { return pools_; }
+  PrefixTree& prefixes() { return prefixes_; }
+
+  /// Empty tables of a new sequence, by group.
+  std::vector<PageTable> new_tables();
+
+  /// Gives empty tables the longest cached prefix of `ids`, at most `max_tokens` long. Without room for the
+  /// copied page the hit ends at a page border.
+  CachedStart start(std::span<const int32_t> ids, int32_t max_tokens, std::span<PageTable> tables,
+                    uint64_t completed_step);
+
+  /// Makes room for positions [0, n_tokens) in every table; cached prefixes go first. Error:
+  /// kResourceExhausted; what was taken stays in the tables.
+  Status extend(std::span<PageTable> tables, int32_t n_tokens, uint64_t completed_step);
+
+  /// Lets go of window pages that no later query sees; `n_cached` is the position of the next query.
+  void drop_windows(std::span<PageTable> tables, int32_t n_cached, uint64_t step);
+
+  /// Ends a sequence: remembers its first `n_cached` ids as a prefix and lets its pages go.
+  void finish(std::span<const int32_t> ids, int32_t n_cached, std::span<PageTable> tables, uint64_t step);
+
+ private:
+  CacheLayout layout_;
+  std::vector<PagePool> pools_;
+  PrefixTree prefixes_;
+};
+
+}  // namespace skua
