@@ -21,4 +21,7 @@ struct CacheLayout {
 
 CacheLayout make_cache_layout(const Graph& graph);
 
+/// Pages that one sequence of up to `context` tokens needs in a group, when a step runs up to `step_tokens`.
+int32_t pages_per_sequence(const CacheGroup& group, int32_t context, int32_t step_tokens);
+
 }  // namespace skua

@@ -27,6 +27,13 @@ Status check_options(const EngineOptions& options) {
 
 }  // namespace
 
+Result<int32_t> resolve_context(int32_t asked, int32_t model_limit) {
+  if (asked == 0) return std::min(model_limit, kDefaultContextLimit);
+  if (asked <= model_limit) return asked;
+  return invalid_argument("[engine] a context of " + std::to_string(asked) +
+                          " tokens was asked for, the model was made for " + std::to_string(model_limit));
+}
+
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
 
@@ -48,12 +55,7 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   SKUA_ASSIGN_OR_RETURN(impl->checkpoint, import_gguf(std::move(checkpoint), o.config_policy));
   SKUA_ASSIGN_OR_RETURN(impl->model,
                         load_model(*impl->checkpoint, *impl->backend, o.config_policy, progress));
-  const int32_t model_limit = impl->model.info.max_context;
-  if (o.context == 0) o.context = std::min(model_limit, kDefaultContextLimit);
-  if (o.context > model_limit) {
-    return invalid_argument("[engine] a context of " + std::to_string(o.context) +
-                            " tokens was asked for, the model was made for " + std::to_string(model_limit));
-  }
+  SKUA_ASSIGN_OR_RETURN(o.context, resolve_context(o.context, impl->model.info.max_context));
   o.prefill_chunk = std::max(o.prefill_chunk, o.max_seqs);
   SKUA_ASSIGN_OR_RETURN(impl->runner, Runner::create(impl->model, *impl->backend,
                                                      {o.context, o.prefill_chunk, o.max_seqs, o.fusion}));

@@ -32,6 +32,10 @@ struct EngineOptions {
   ConfigPolicy config_policy = ConfigPolicy::kStrict;
 };
 
+/// The context to use: what was asked for, or for 0 what EngineOptions says. Error: kInvalidArgument naming
+/// both numbers when it is more than the model was made for.
+Result<int32_t> resolve_context(int32_t asked, int32_t model_limit);
+
 /// Memory that an engine holds, in bytes.
 struct MemoryReport {
   uint64_t weight_bytes = 0;           // packed

@@ -12,6 +12,9 @@
 
 namespace skua {
 
+/// Whether the model's own end tokens end a reply. kIgnore: for measuring.
+enum class EndTokens : uint8_t { kStop, kIgnore };
+
 /// One request, already tokenized. Owned by the engine after submit().
 struct GenerateRequest {
   std::vector<int32_t> prompt_ids;  // at least one
@@ -19,6 +22,7 @@ struct GenerateRequest {
   int32_t max_tokens = -1;        // -1: until a stop or the end of the context
   std::vector<std::string> stop;  // matched on decoded text, earliest wins; not part of the reply
   std::vector<int32_t> stop_ids;  // besides the model's own end tokens
+  EndTokens end_tokens = EndTokens::kStop;
 };
 
 enum class FinishReason : uint8_t { kNone, kStop, kLength, kCancelled, kError };

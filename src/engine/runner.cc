@@ -42,13 +42,7 @@ Status Runner::allocate() {
   CacheLayout layout = make_cache_layout(model_.graph);
   std::vector<int32_t> n_pages;
   for (const CacheGroup& group : layout.groups) {
-    int32_t per_seq = max_pages_;
-    // A window needs the tokens it keeps, those of one step, and a page cut at either end.
-    if (group.kind == SlotKind::kWindow) {
-      const int64_t needed = ceil_div<int64_t>(int64_t{group.window} + options_.max_tokens, kPageTokens) + 1;
-      per_seq = static_cast<int32_t>(std::min<int64_t>(per_seq, needed));
-    }
-    n_pages.push_back(per_seq * options_.max_seqs);
+    n_pages.push_back(pages_per_sequence(group, options_.context, options_.max_tokens) * options_.max_seqs);
   }
   cache_ = std::make_unique<CacheManager>(std::move(layout), n_pages);
   for (size_t slot = 0; slot < model_.graph.slots.size(); ++slot) {

@@ -55,7 +55,8 @@ void Engine::Impl::accept_token(Sequence& seq, int32_t id) {
   const auto ends = [&](const std::vector<int32_t>& ids) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   };
-  if (ends(end_ids) || ends(seq.request.stop_ids)) return finish(seq.id, FinishReason::kStop);
+  const bool model_ends = seq.request.end_tokens == EndTokens::kStop && ends(end_ids);
+  if (model_ends || ends(seq.request.stop_ids)) return finish(seq.id, FinishReason::kStop);
   StreamEvent event{seq.id, "", {id}};
   if (seq.decoder) event.text = seq.stops.push(seq.decoder->push(id));
   events.push_back(std::move(event));

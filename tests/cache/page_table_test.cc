@@ -75,5 +75,15 @@ TEST(CacheLayout, SlotsThatKeepTheSameTokensShareATable) {
   EXPECT_EQ(layout.groups[2].window, 32);
 }
 
+TEST(CacheLayout, AWindowNeedsFewerPagesThanTheContext) {
+  const CacheGroup full{SlotKind::kFull, 0}, window{SlotKind::kWindow, 100};
+  EXPECT_EQ(pages_per_sequence(full, 1, 512), 1);
+  EXPECT_EQ(pages_per_sequence(full, 6400, 512), 100);
+  EXPECT_EQ(pages_per_sequence(full, 6401, 512), 101);
+  EXPECT_EQ(pages_per_sequence(window, 6400, 28), 3);  // 128 tokens, cut at either end
+  EXPECT_EQ(pages_per_sequence(window, 6400, 512), 11);
+  EXPECT_EQ(pages_per_sequence(window, 64, 512), 1);  // never more than the context
+}
+
 }  // namespace
 }  // namespace skua

@@ -103,6 +103,22 @@ TEST(Engine, StopsAtAStopId) {
   EXPECT_EQ(stopped.ids, std::vector<int32_t>(free_run.ids.begin(), free_run.ids.begin() + first));
 }
 
+TEST(Engine, EndTokensOfTheModelStopUnlessToldOtherwise) {
+  const Reply free_run = run_one(*engine(), request({1, 2, 3}, 10));
+  auto checkpoint = tiny_model();
+  Json config = checkpoint->config();
+  config.set("eos_token_id", free_run.ids[4]);
+  checkpoint->set_config(std::move(config));
+  const auto opened = Engine::open(std::move(checkpoint), options());
+  ASSERT_TRUE(opened.ok()) << opened.status().message();
+  GenerateRequest wanted = request({1, 2, 3}, 10);
+  EXPECT_EQ(run_one(**opened, wanted).finish, FinishReason::kStop);
+  wanted.end_tokens = EndTokens::kIgnore;
+  const Reply ignoring = run_one(**opened, wanted);
+  EXPECT_EQ(ignoring.finish, FinishReason::kLength);
+  EXPECT_EQ(ignoring.ids, free_run.ids);
+}
+
 TEST(Engine, CancelEndsWithinOneStepAndGivesThePagesBack) {
   const auto e = engine(options(2));
   const int32_t n_free = e->runner().pools()[0].n_free();
