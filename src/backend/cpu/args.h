@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
+#include "backend/cpu/panels.h"
 
 namespace skua::cpu {
 
@@ -16,11 +17,17 @@ struct OpArgs : KernelArgs {
   int output = -1;            // first output value
   int slab = -1;
   int workspace = -1;
+  uint64_t shared_bytes = 0;  // workspace that all threads share, before theirs
   uint64_t thread_bytes = 0;  // workspace of one thread
 };
 
+/// How pack() laid a weight out: as stored, or in panels (panels.h).
+enum class WeightOrder : uint8_t { kRows, kPanels };
+
 struct EmbedArgs : OpArgs {
   PackedWeight::Layout table;
+  WeightOrder order = WeightOrder::kRows;
+  PanelFormat panel;
   float scale = 1.0f;
 };
 
@@ -34,6 +41,8 @@ struct RmsNormArgs : OpArgs {
 
 struct LinearPart {
   PackedWeight::Layout weight;
+  WeightOrder order = WeightOrder::kRows;
+  PanelFormat panel;  // of weights in panels
   int weight_operand = -1;
   int bias_operand = -1;
   int output_operand = -1;  // unused by gated_linear
@@ -42,6 +51,7 @@ struct LinearPart {
 /// linear, multi_linear; gated_linear has two parts, gate and up, of equal size.
 struct LinearArgs : OpArgs {
   int64_t k = 0;
+  uint64_t thread_quantized = 0;  // where a thread's quantized activations start in its workspace
   std::vector<LinearPart> parts;
   Act act = Act::kSilu;  // gated_linear
 };
@@ -49,9 +59,15 @@ struct LinearArgs : OpArgs {
 constexpr int64_t kLinearTileRows = 32;  // weight rows decoded at a time when there are many activation rows
 constexpr int64_t kGatedTileRows = 16;   // of gate and of up each
 static_assert(2 * kGatedTileRows <= kLinearTileRows);
+constexpr int64_t kFewRows = 4;  // activation rows that every thread quantizes for itself
 
 /// Floats between decoded rows in a linear's workspace: whole vectors, and no power of two (cache ways).
 constexpr int64_t scratch_stride(int64_t k) { return (k + 15) / 16 * 16 + 16; }
+
+/// Bytes of a thread's decoded rows, which precede its quantized activations.
+constexpr uint64_t scratch_bytes(int64_t k) {
+  return static_cast<uint64_t>(kLinearTileRows * scratch_stride(k)) * sizeof(float);
+}
 
 struct RopeAnglesArgs : OpArgs {
   std::vector<double> inv_freq;

@@ -26,10 +26,14 @@ struct Chooser {
     return static_cast<uint64_t>(lead == Lead::kTokens ? context.capacity.n_tokens : context.capacity.n_rows);
   }
 
-  std::string kernel_name(std::string_view format = {}) const {
+  WeightOrder order(const PackedWeight::Layout& weight) const {
+    return weight_order(target.compute, weight.format, weight.rows);
+  }
+
+  std::string kernel_name(std::string_view format, std::string_view arithmetic) const {
     std::string name = std::string(cpu_isa_name(target.isa)) + "_" + std::string(op_name(node.op));
     if (!format.empty()) name += "_" + std::string(format);
-    return name + "_f32";
+    return name + "_" + std::string(arithmetic);
   }
 
   /// Places of the operands in `args`, and the number of rows they run over.
@@ -44,12 +48,14 @@ struct Chooser {
   }
 
   template <typename Args>
-  KernelChoice finish(KernelFn fn, Args args, uint64_t flops, std::string_view format = {}) const {
+  KernelChoice finish(KernelFn fn, Args args, uint64_t flops, std::string_view format = {},
+                      std::string_view arithmetic = "f32") const {
     args.thread_bytes = round_up(args.thread_bytes, uint64_t{64});
-    KernelChoice choice{.fn = fn,
-                        .kernel = kernel_name(format),
-                        .workspace_bytes = args.thread_bytes * static_cast<uint64_t>(target.n_threads),
-                        .flops = flops};
+    KernelChoice choice{
+        .fn = fn,
+        .kernel = kernel_name(format, arithmetic),
+        .workspace_bytes = args.shared_bytes + args.thread_bytes * static_cast<uint64_t>(target.n_threads),
+        .flops = flops};
     choice.args = std::make_shared<const Args>(std::move(args));
     return choice;
   }
@@ -93,6 +99,8 @@ struct Chooser {
     EmbedArgs args;
     place(args, Lead::kTokens);
     args.table = layout(op.table);
+    args.order = order(args.table);
+    if (args.order == WeightOrder::kPanels) args.panel = *panel_format(args.table.format);
     args.scale = op.scale;
     return finish(target.table->embed, args, rows(Lead::kTokens) * static_cast<uint64_t>(args.table.cols),
                   format_name(args.table.format));
@@ -121,9 +129,15 @@ struct Chooser {
     int weight = args.weight, output = args.output;
     uint64_t products = 0;
     std::string formats;
+    size_t n_panel_parts = 0;
     for (const Linear* part : parts) {
       LinearPart& p = args.parts.emplace_back();
       p.weight = layout(part->weight);
+      p.order = order(p.weight);
+      if (p.order == WeightOrder::kPanels) {
+        p.panel = *panel_format(p.weight.format);
+        ++n_panel_parts;
+      }
       p.weight_operand = weight++;
       if (part->bias) {
         SKUA_RETURN_IF_ERROR(check_vector(*part->bias));
@@ -138,8 +152,15 @@ struct Chooser {
         formats = "mixed";
       }
     }
-    args.thread_bytes = static_cast<uint64_t>(kLinearTileRows * scratch_stride(args.k)) * sizeof(float);
-    return finish(fn, std::move(args), 2 * rows(in(0).lead) * products, formats);
+    args.thread_bytes = n_panel_parts < parts.size() ? round_up(scratch_bytes(args.k), uint64_t{64}) : 0;
+    args.thread_quantized = args.thread_bytes;
+    if (n_panel_parts > 0) {
+      const auto row_bytes = static_cast<uint64_t>(quantized_row_bytes(args.k));
+      args.shared_bytes = rows(in(0).lead) * row_bytes;
+      args.thread_bytes += static_cast<uint64_t>(kFewRows) * row_bytes;
+    }
+    const char* arithmetic = n_panel_parts == 0 ? "f32" : n_panel_parts == parts.size() ? "s8" : "s8+f32";
+    return finish(fn, std::move(args), 2 * rows(in(0).lead) * products, formats, arithmetic);
   }
   Result<KernelChoice> operator()(const Linear& op) const {
     return linears(target.table->linear, {&op}, Act::kSilu);

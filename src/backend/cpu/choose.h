@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "backend/cpu/isa.h"
 #include "backend/cpu/kernel_table.h"
+#include "backend/cpu/pack.h"
 
 namespace skua::cpu {
 
@@ -11,6 +12,7 @@ namespace skua::cpu {
 struct Target {
   const KernelTable* table = nullptr;
   CpuIsa isa = CpuIsa::kAvx2;
+  CpuCompute compute = CpuCompute::kF32;
   int n_threads = 1;
 };
 

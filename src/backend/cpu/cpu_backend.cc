@@ -17,16 +17,18 @@ constexpr int kMaxThreads = 1024;
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(CpuIsa isa, int n_threads)
+  CpuBackend(CpuIsa isa, CpuCompute compute, int n_threads)
       : pool_(n_threads),
         target_{.table = isa == CpuIsa::kAvx512 ? &cpu::avx512::kernel_table() : &cpu::avx2::kernel_table(),
                 .isa = isa,
+                .compute = compute,
                 .n_threads = n_threads} {}
 
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
     return "cpu " + std::string(cpu_isa_name(target_.isa)) + ", " + std::to_string(target_.n_threads) +
-           (target_.n_threads == 1 ? " thread" : " threads") + ", compute f32";
+           (target_.n_threads == 1 ? " thread" : " threads") + ", compute " +
+           (target_.compute == CpuCompute::kF32 ? "f32" : "native");
   }
   Numerics numerics() const override { return {}; }
   FusionSet fusions() const override {
@@ -42,7 +44,7 @@ class CpuBackend final : public Backend {
     return cpu::map_buffer(bytes, what);
   }
   Result<PackedWeight> pack(const EncodedMatrix& source, std::string_view name) override {
-    return cpu::pack_weight(source, name, heap_, pool_);
+    return cpu::pack_weight(source, name, target_.compute, heap_, pool_);
   }
   Result<KernelChoice> choose(const ChooseContext& context, const Node& node) const override {
     return cpu::choose_kernel(target_, context, node);
@@ -85,7 +87,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   }
   SKUA_ASSIGN_OR_RETURN(const CpuIsa isa, resolve_cpu_isa(options.isa));
   const int n_threads = options.n_threads == 0 ? available_cpus() : options.n_threads;
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(isa, n_threads));
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(isa, options.compute, n_threads));
 }
 
 }  // namespace skua

@@ -10,10 +10,6 @@
 
 namespace skua {
 
-enum class CpuCompute : uint8_t {
-  kF32,  // activations and sums in f32, weights decoded exactly
-};
-
 struct CpuOptions {
   int n_threads = 0;  // 0 = available_cpus()
   CpuIsa isa = CpuIsa::kAuto;

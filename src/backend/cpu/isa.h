@@ -1,4 +1,4 @@
-// Which instruction sets this machine runs.
+// Choices of the CPU backend: arithmetic and instruction set.
 #pragma once
 
 #include <string_view>
@@ -6,6 +6,11 @@
 #include "base/status.h"
 
 namespace skua {
+
+enum class CpuCompute : uint8_t {
+  kF32,     // activations and sums in f32, weights decoded exactly
+  kNative,  // 4- and 8-bit weights meet activations rounded to int8 per 32 columns; the rest as kF32
+};
 
 enum class CpuIsa : uint8_t { kAuto, kAvx2, kAvx512 };
 

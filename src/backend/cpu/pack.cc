@@ -113,50 +113,94 @@ int64_t first_bad_column(const EncodedMatrix& source, int64_t row) {
   return -1;
 }
 
-Result<PackedWeight> pack_weight(const EncodedMatrix& source, std::string_view name, WeightHeap& heap,
-                                 ThreadPool& pool) {
-  PackedWeight packed;
-  uint64_t bytes = 0;
-  const bool vector = source.rows == 1 && source.format.kind != FormatKind::kF32;
-  if (vector) {
-    EncodedMatrix as_f32;
-    as_f32.rows = 1;
-    as_f32.cols = source.cols;
-    packed.layout = layout_of(as_f32, &bytes);
-  } else {
-    packed.layout = layout_of(source, &bytes);
-  }
-  SKUA_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceBuffer> buffer, heap.take(bytes, name));
-  std::byte* base = buffer->data();
-  std::atomic<int64_t> first_bad{INT64_MAX};  // row * cols + col
-  pool.for_ranges(source.rows, 1, [&](int64_t begin, int64_t end) {
-    for (int64_t row = begin; row < end; ++row) {
-      if (const int64_t col = first_bad_column(source, row); col >= 0) {
-        int64_t seen = first_bad.load();
-        const int64_t here = row * source.cols + col;
-        while (here < seen && !first_bad.compare_exchange_weak(seen, here)) {
-        }
-        return;
-      }
-      if (vector) {
-        decode_row(source, row, 0, source.cols, reinterpret_cast<float*>(base));
-        continue;
-      }
-      for (int plane = 0; plane < 3; ++plane) {
-        const uint64_t n = packed.layout.plane_row_bytes[plane];
-        if (n == 0) continue;
-        std::memcpy(base + packed.layout.plane_offset[plane] + static_cast<uint64_t>(row) * n,
-                    source.row_plane(plane, row), n);
-      }
+WeightOrder weight_order(CpuCompute compute, const Format& format, int64_t rows) {
+  const bool panels = compute == CpuCompute::kNative && rows > 1 && panel_format(format).has_value();
+  return panels ? WeightOrder::kPanels : WeightOrder::kRows;
+}
+
+namespace {
+
+/// One weight on its way: what to write for each row, or for each panel of rows.
+class Packer {
+ public:
+  Packer(const EncodedMatrix& source, CpuCompute compute)
+      : source_(source),
+        vector_(source.rows == 1 && source.format.kind != FormatKind::kF32),
+        order_(weight_order(compute, source.format, source.rows)) {
+    if (order_ == WeightOrder::kPanels) {
+      layout_ = panel_layout(source.format, source.rows, source.cols, &bytes_);
+    } else if (vector_) {
+      EncodedMatrix as_f32;
+      as_f32.rows = 1;
+      as_f32.cols = source.cols;
+      layout_ = layout_of(as_f32, &bytes_);
+    } else {
+      layout_ = layout_of(source, &bytes_);
     }
-  });
-  if (first_bad.load() != INT64_MAX) {
-    const int64_t row = first_bad.load() / source.cols, col = first_bad.load() % source.cols;
+  }
+
+  const PackedWeight::Layout& layout() const { return layout_; }
+  uint64_t bytes() const { return bytes_; }
+  int64_t first_bad() const { return first_bad_.load(); }  // row * cols + column, or INT64_MAX
+
+  void run(ThreadPool& pool, std::byte* base) {
+    pool.for_ranges(source_.rows, kPanelRows, [&](int64_t begin, int64_t end) {
+      for (int64_t row = begin; row < end; ++row) {
+        if (!check(row)) return;
+        if (order_ == WeightOrder::kRows) put_row(row, base);
+      }
+      if (order_ == WeightOrder::kPanels) {
+        for (int64_t row = begin; row < end; row += kPanelRows)
+          pack_panel(source_, layout_, row / kPanelRows, base);
+      }
+    });
+  }
+
+ private:
+  bool check(int64_t row) {
+    const int64_t col = first_bad_column(source_, row);
+    if (col < 0) return true;
+    int64_t seen = first_bad_.load();
+    const int64_t here = row * source_.cols + col;
+    while (here < seen && !first_bad_.compare_exchange_weak(seen, here)) {
+    }
+    return false;
+  }
+
+  void put_row(int64_t row, std::byte* base) const {
+    if (vector_) {
+      decode_row(source_, row, 0, source_.cols, reinterpret_cast<float*>(base));
+      return;
+    }
+    for (int plane = 0; plane < 3; ++plane) {
+      const uint64_t n = layout_.plane_row_bytes[plane];
+      if (n == 0) continue;
+      std::memcpy(base + layout_.plane_offset[plane] + static_cast<uint64_t>(row) * n,
+                  source_.row_plane(plane, row), n);
+    }
+  }
+
+  const EncodedMatrix& source_;
+  bool vector_;
+  WeightOrder order_;
+  PackedWeight::Layout layout_;
+  uint64_t bytes_ = 0;
+  std::atomic<int64_t> first_bad_{INT64_MAX};
+};
+
+}  // namespace
+
+Result<PackedWeight> pack_weight(const EncodedMatrix& source, std::string_view name, CpuCompute compute,
+                                 WeightHeap& heap, ThreadPool& pool) {
+  Packer packer(source, compute);
+  SKUA_ASSIGN_OR_RETURN(const std::shared_ptr<DeviceBuffer> buffer, heap.take(packer.bytes(), name));
+  packer.run(pool, buffer->data());
+  if (packer.first_bad() != INT64_MAX) {
+    const int64_t row = packer.first_bad() / source.cols, col = packer.first_bad() % source.cols;
     return data_loss("[load] " + std::string(name) + " holds a NaN or infinity, first at row " +
                      std::to_string(row) + ", column " + std::to_string(col) + "; the file is damaged");
   }
-  packed.buffer = buffer;
-  return packed;
+  return PackedWeight{packer.layout(), buffer};
 }
 
 }  // namespace skua::cpu

@@ -23,8 +23,8 @@ std::vector<CpuIsa> isas_here() {
   return out;
 }
 
-std::unique_ptr<Backend> cpu_backend(CpuIsa isa, int n_threads) {
-  return std::move(make_cpu_backend({.n_threads = n_threads, .isa = isa})).value();
+std::unique_ptr<Backend> cpu_backend(CpuIsa isa, int n_threads, CpuCompute compute) {
+  return std::move(make_cpu_backend({.n_threads = n_threads, .isa = isa, .compute = compute})).value();
 }
 
 std::vector<StepValues> run_on(Backend& backend, const OpCase& op_case, const HarnessOptions& options) {

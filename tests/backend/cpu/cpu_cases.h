@@ -14,7 +14,7 @@ namespace skua::test {
 /// Instruction sets of this machine; prints those that it lacks.
 std::vector<CpuIsa> isas_here();
 
-std::unique_ptr<Backend> cpu_backend(CpuIsa isa, int n_threads);
+std::unique_ptr<Backend> cpu_backend(CpuIsa isa, int n_threads, CpuCompute compute = CpuCompute::kF32);
 
 /// Runs a case; a failure fails the test.
 std::vector<StepValues> run_on(Backend& backend, const OpCase& op_case, const HarnessOptions& options = {});

@@ -42,23 +42,59 @@ OpCase cut_into(const OpCase& whole, const std::vector<int32_t>& lengths) {
   return out;
 }
 
-TEST(CpuSameBytes, AvxTwoEqualsAvx512OnTheWholeMatrix) {
+class CpuSameBytes : public testing::TestWithParam<CpuCompute> {
+ protected:
+  static std::unique_ptr<Backend> make(CpuIsa isa, int n_threads) {
+    return cpu_backend(isa, n_threads, GetParam());
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Compute, CpuSameBytes, testing::Values(CpuCompute::kF32, CpuCompute::kNative),
+                         [](const testing::TestParamInfo<CpuCompute>& param) {
+                           return param.param == CpuCompute::kF32 ? "f32" : "native";
+                         });
+
+TEST_P(CpuSameBytes, AvxTwoEqualsAvx512OnTheWholeMatrix) {
   if (isas_here().size() < 2) GTEST_SKIP() << "needs a processor with AVX-512";
-  const auto narrow = cpu_backend(CpuIsa::kAvx2, 1), wide = cpu_backend(CpuIsa::kAvx512, 1);
+  const auto narrow = make(CpuIsa::kAvx2, 1), wide = make(CpuIsa::kAvx512, 1);
   for (const OpCase& op_case : matrix_cases()) {
     expect_same(op_case, run_on(*narrow, op_case), run_on(*wide, op_case), "avx2 against avx512");
   }
 }
 
-TEST(CpuSameBytes, AnyNumberOfRowsThreadsAndInstructionSetInEveryFormat) {
-  const auto one = cpu_backend(CpuIsa::kAuto, 1);
+TEST_P(CpuSameBytes, PaddingThreadsAndSingleTokensDoNotShow) {
+  const auto one = make(CpuIsa::kAuto, 1), three = make(CpuIsa::kAuto, 3);
+  for (const OpCase& op_case : matrix_cases()) {
+    const std::vector<StepValues> expected = run_on(*one, op_case);
+    expect_same(op_case, expected, run_on(*three, op_case, {.slack = 17}), "three threads, padded");
+    if (op_case.graph.value(op_case.graph.output).type.lead == Lead::kRows ||
+        !op_case.steps[0].rows.empty()) {
+      continue;
+    }
+    expect_same(op_case, expected, run_on(*one, one_token_at_a_time(op_case)), "one token at a time");
+  }
+}
+
+TEST_P(CpuSameBytes, FusedOpsEqualTheirParts) {
+  const auto backend = make(CpuIsa::kAuto, 2);
+  for (const FusedPair& pair : fused_pairs()) {
+    const std::vector<StepValues> parts = run_on(*backend, pair.parts), fused = run_on(*backend, pair.fused);
+    ASSERT_FALSE(HasFailure());
+    for (const auto& [a, b] : pair.same) {
+      EXPECT_EQ(first_difference(join(parts, a), join(fused, b)), -1) << pair.fused.name;
+    }
+  }
+}
+
+TEST_P(CpuSameBytes, AnyNumberOfRowsThreadsAndInstructionSetInEveryFormat) {
+  const auto one = make(CpuIsa::kAuto, 1);
   for (const Format& format : all_formats()) {
-    const OpCase whole = linear_case(format, 67, 768, 77);
+    const OpCase whole = linear_case(format, 131, 768, 77);
     const std::vector<StepValues> expected = run_on(*one, whole);
     for (const CpuIsa isa : isas_here()) {
-      const auto three = cpu_backend(isa, 3);
+      const auto three = make(isa, 3);
       expect_same(whole, expected, run_on(*three, whole), "three threads");
-      for (const int32_t n : {1, 2, 3, 5, 6, 7, 8, 9, 12, 13, 33, 66}) {
+      for (const int32_t n : {1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 13, 24, 25, 67, 97}) {
         const OpCase part = first_rows(whole, n);
         std::vector<double> all = join(expected, whole.graph.output);
         all.resize(static_cast<size_t>(n) * 77);
@@ -105,7 +141,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, LongContext,
                          });
 
 /// Sequence 0 of a batch of strangers against the same sequence alone.
-TEST(CpuSameBytes, AStrangerInTheBatchDoesNotShow) {
+TEST(CpuAttention, AStrangerInTheBatchDoesNotShow) {
   OpCase alone = attention_case({}, {300});
   OpCase batch = alone;
   CaseStep& step = batch.steps[0];

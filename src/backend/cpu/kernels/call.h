@@ -26,7 +26,7 @@ struct Call {
   float* output(int index) const { return reinterpret_cast<float*>(operands[args.output + index]); }
   const std::byte* weight(int index) const { return operands[args.weight + index]; }
   std::byte* workspace(int thread) const {
-    return operands[args.workspace] + static_cast<uint64_t>(thread) * args.thread_bytes;
+    return operands[args.workspace] + args.shared_bytes + static_cast<uint64_t>(thread) * args.thread_bytes;
   }
 
   /// fn(thread, n_threads) on every thread; on this one alone when there is one unit of work.

@@ -59,19 +59,50 @@ void elementwise(const Call<ElementArgs>& call, Fn&& fn) {
               [&](int64_t begin, int64_t end) { each_vector(begin, end, fn); });
 }
 
+/// The row of a table in panels, with the values that decode_row() gives.
+void panel_row(const EmbedArgs& args, const PlaneView& table, int64_t row, float* y) {
+  const PanelFormat& shape = args.panel;
+  const int64_t panel = row / kPanelRows, r = row % kPanelRows;
+  const std::byte* codes = table.row(0, panel);
+  const int64_t size = shape.scale_type == DType::kF32 ? 4 : 2;
+  for (int64_t k = 0; k < table.layout->cols; ++k) {
+    const int64_t column = k % kPanelCols, vector = column / 4;
+    const std::byte* block = codes + k / kPanelCols * panel_block_bytes(shape.bits);
+    const auto byte = [&](int64_t v) { return load_as<uint8_t>(block + v * 64 + r * 4 + column % 4); };
+    const int code = shape.bits == 8 ? byte(vector) : vector < 4 ? byte(vector) & 15 : byte(vector - 4) >> 4;
+    const auto number = [&](int plane) {
+      const std::byte* at = table.row(plane, panel) + (k / shape.group_cols * kPanelRows + r) * size;
+      switch (shape.scale_type) {
+        case DType::kF16:
+          return f16_value(at);
+        case DType::kBF16:
+          return bf16_value(at);
+        default:
+          return load_as<float>(at);
+      }
+    };
+    const auto q = static_cast<float>(code - shape.centre);
+    y[k] = shape.has_offset ? __builtin_fmaf(number(1), q, number(2)) : number(1) * q;
+  }
+}
+
 }  // namespace
 
 void embed(const KernelCall& kernel_call) {
   const Call<EmbedArgs> call(kernel_call);
   const auto* ids = reinterpret_cast<const int32_t*>(call.operands[1]);
   const PlaneView table{call.weight(0), &call.args.table};
-  const DecodeFn decode = decoder(table.layout->format);
+  const DecodeFn decode = decoder(table.layout->format);  // of a table in rows
   const int64_t width = table.layout->cols;
   call.ranges(call.n_rows(), row_grain(width), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       float* y = call.output(0) + t * width;
       const int64_t id = ids[t];
-      decode({table.row(0, id), table.row(1, id), table.row(2, id), table.layout->format.group}, width, y);
+      if (call.args.order == WeightOrder::kPanels) {
+        panel_row(call.args, table, id, y);
+      } else {
+        decode({table.row(0, id), table.row(1, id), table.row(2, id), table.layout->format.group}, width, y);
+      }
       if (call.args.scale != 1.0f) {
         const V16 factor = splat(call.args.scale);
         each_vector(0, width, [&](auto get, auto put) { put(y, get(y) * factor); });

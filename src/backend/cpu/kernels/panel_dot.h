@@ -1,0 +1,26 @@
+// Products of a panel (16 weight rows) with quantized activation rows. Per output and block of 32 columns, in
+// ascending order: y = fma(offset, x.sum, y), then y = fma(dot, scale * x.scale, y). One arithmetic for any
+// number of activation rows.
+#pragma once
+
+#include "backend/cpu/kernels/quantize.h"
+#include "backend/cpu/kernels/simd_dot.h"
+
+namespace skua::cpu::SKUA_ISA {
+
+/// One panel of a weight in kernel order.
+struct Panel {
+  const std::byte* codes = nullptr;
+  const std::byte* scales = nullptr;
+  const std::byte* offsets = nullptr;
+  int64_t n_blocks = 0;
+  int64_t group_blocks = 1;  // blocks that share a scale
+};
+
+/// Products with rows x[0, n): out[t * kPanelRows + r].
+using PanelFn = void (*)(const Panel& panel, const QuantizedRow* x, int64_t n, float* out);
+
+/// The kernel of a format in panels.
+PanelFn panel_kernel(const PanelFormat& format);
+
+}  // namespace skua::cpu::SKUA_ISA

@@ -1,0 +1,53 @@
+// Kernel order of quantized weights for integer dot products. Sixteen rows form a panel, 32 columns a block
+// (the group of activations that share a scale). A block of 8-bit codes is eight vectors of 64 bytes; vector
+// v holds columns 4v..4v+3 of row r in its bytes 4r..4r+3. A block of 4-bit codes is four such vectors whose
+// low halves are vectors 0..3 and high halves vectors 4..7. Planes: codes, scales, offsets; within each,
+// panel after panel; scales and offsets: 16 numbers per weight group. Missing rows of the last panel are
+// zero.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "backend/backend.h"
+
+namespace skua::cpu {
+
+constexpr int64_t kPanelRows = 16;
+constexpr int64_t kPanelCols = 32;
+
+/// How a format lies in panels. value = scale * (code - centre) (+ offset); code is unsigned.
+struct PanelFormat {
+  int bits = 4;
+  int centre = 0;
+  bool has_offset = false;
+  DType scale_type = DType::kF16;
+  int64_t group_cols = 32;
+};
+
+/// Empty for formats that have no panel form; they are decoded in the kernel.
+std::optional<PanelFormat> panel_format(const Format& format);
+
+constexpr int64_t panel_block_bytes(int bits) { return kPanelRows * kPanelCols * bits / 8; }
+constexpr int64_t n_panels(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
+
+/// Planes of a weight in panels: plane_row_bytes are bytes per panel. `bytes` gets the total.
+PackedWeight::Layout panel_layout(const Format& format, int64_t rows, int64_t cols, uint64_t* bytes);
+
+/// Writes panel `panel` of a weight. `base` is the buffer that `layout` describes.
+void pack_panel(const EncodedMatrix& source, const PackedWeight::Layout& layout, int64_t panel,
+                std::byte* base);
+
+/// One activation row in int8: codes [k], then a BlockMeta per 32 columns.
+struct BlockMeta {
+  float scale;        // amax / 127
+  float sum;          // scale times the sum of the codes
+  int32_t minus_8;    // -8 times the sum of the codes
+  int32_t minus_128;  // -128 times
+};
+constexpr int64_t quantized_row_bytes(int64_t k) {
+  const int64_t blocks = (k + kPanelCols - 1) / kPanelCols;
+  return (blocks * (kPanelCols + static_cast<int64_t>(sizeof(BlockMeta))) + 63) / 64 * 64;
+}
+
+}  // namespace skua::cpu

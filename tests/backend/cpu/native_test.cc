@@ -1,0 +1,187 @@
+// The int8 path: panels hold what the file holds, quantized activations follow their rule, and products are
+// judged against float64 on the operands that the kernel saw.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backend/cases.h"
+#include "backend/cpu/cpu_cases.h"
+#include "backend/cpu/panels.h"
+
+namespace skua::test {
+namespace {
+
+std::vector<Format> panel_formats() {
+  using enum FormatKind;
+  std::vector<Format> out = {{kQ4_0}, {kQ4_1}, {kQ8_0}};
+  for (const uint8_t bits : {4, 8}) {
+    for (const uint16_t group : {32, 64, 128}) {
+      for (const DType scale : {DType::kF16, DType::kBF16, DType::kF32})
+        out.push_back({kAffine, bits, group, scale});
+    }
+  }
+  return out;
+}
+
+TEST(CpuNative, HasPanelsForExactlyTheseFormats) {
+  for (const Format& format : panel_formats()) EXPECT_TRUE(cpu::panel_format(format)) << format_name(format);
+  for (const Format& format : all_formats()) {
+    const std::vector<Format> listed = panel_formats();
+    const bool expected = std::find(listed.begin(), listed.end(), format) != listed.end();
+    EXPECT_EQ(cpu::panel_format(format).has_value(), expected) << format_name(format);
+  }
+}
+
+TEST(CpuNative, PanelsUnpackToTheFilesValues) {
+  for (const Format& format : panel_formats()) {
+    CaseBuilder b("embed " + format_name(format));
+    const HostWeight weight = random_weight(format, 37, 768, 1.0, 3);
+    b.node(Embed{b.weight(weight), 1.0f}, {});
+    CaseStep& step = b.step(37, 1);
+    for (int32_t t = 0; t < 37; ++t) step.ids.push_back(36 - t);
+    const OpCase op_case = b.take();
+    const auto got =
+        join(run_on(*cpu_backend(CpuIsa::kAuto, 2, CpuCompute::kNative), op_case), op_case.graph.output);
+    for (int64_t t = 0; t < 37; ++t) {
+      const std::vector<double> row(got.begin() + t * 768, got.begin() + (t + 1) * 768);
+      ASSERT_EQ(first_difference(row, weight.row(36 - t)), -1) << op_case.name << ", row " << t;
+    }
+  }
+}
+
+/// The rule of quantized activations, written plainly.
+std::vector<double> quantized(const std::vector<double>& x) {
+  std::vector<double> out(x.size());
+  for (size_t begin = 0; begin < x.size(); begin += 32) {
+    float amax = 0;
+    for (size_t i = begin; i < begin + 32; ++i) amax = std::max(amax, std::abs(static_cast<float>(x[i])));
+    if (amax < 0x1p-100f) continue;
+    const float scale = amax / 127.0f, inverse = 127.0f / amax;
+    for (size_t i = begin; i < begin + 32; ++i) {
+      out[i] = double{scale} * std::nearbyint(static_cast<float>(x[i]) * inverse);
+    }
+  }
+  return out;
+}
+
+/// The weight with every code 0: its values are the offsets of formats that have one.
+HostWeight without_codes(HostWeight w) {
+  const bool blocks =
+      w.format.kind != FormatKind::kAffine;  // of those with offsets: Q4_1, 4 bytes of 20 are not codes
+  for (size_t i = 0; i < w.planes[0].size(); ++i) {
+    if (!blocks || i % 20 >= 4) w.planes[0][i] = std::byte{0};
+  }
+  return w;
+}
+
+/// Worst error over bound of a linear case, judged on the quantized activations. |scale code| is at most |w|
+/// + |offset|.
+double worst_ratio(const OpCase& op_case, const std::vector<double>& got) {
+  const HostWeight& w = op_case.weights[0];
+  const bool has_offset = cpu::panel_format(w.format)->has_offset;
+  const HostWeight offsets = has_offset ? without_codes(w) : HostWeight{};
+  const std::vector<double> x = quantized(op_case.steps[0].inputs.at(0));
+  const std::vector<double> bias = op_case.weights[1].row(0);
+  const double u = 0x1p-24, depth = 2.0 * static_cast<double>(w.cols) / 32.0 + 8.0;
+  double worst = 0;
+  for (int64_t n = 0; n < w.rows; ++n) {
+    const std::vector<double> row = w.row(n);
+    const std::vector<double> offset = has_offset ? offsets.row(n) : std::vector<double>(row.size());
+    const int64_t n_x = static_cast<int64_t>(x.size()) / w.cols;
+    for (int64_t t = 0; t < n_x; ++t) {
+      double exact = bias[static_cast<size_t>(n)], s = std::abs(exact);
+      for (int64_t k = 0; k < w.cols; ++k) {
+        const double xk = x[static_cast<size_t>(t * w.cols + k)];
+        exact += xk * row[static_cast<size_t>(k)];
+        s += std::abs(xk) *
+             (std::abs(row[static_cast<size_t>(k)]) + 2 * std::abs(offset[static_cast<size_t>(k)]));
+      }
+      const double error = std::abs(got[static_cast<size_t>(t * w.rows + n)] - exact);
+      worst = std::max(worst, error / (u * std::abs(exact) + depth * u * s));
+    }
+  }
+  return worst;
+}
+
+TEST(CpuNative, ProductsStayWithinTheBoundOfFloat64) {
+  double worst = 0;
+  std::string worst_case;
+  for (const Format& format : panel_formats()) {
+    for (const auto& [tokens, cols, rows] :
+         {std::tuple{1, 128, 1}, {3, 128, 5}, {9, 384, 16}, {33, 1536, 50}}) {
+      if (rows == 1) continue;  // one row is a vector, kept in f32
+      const OpCase op_case = linear_case(format, tokens, cols, rows);
+      for (const CpuIsa isa : isas_here()) {
+        const auto backend = cpu_backend(isa, 2, CpuCompute::kNative);
+        const double ratio = worst_ratio(op_case, join(run_on(*backend, op_case), op_case.graph.output));
+        EXPECT_LE(ratio, 1.0) << op_case.name;
+        if (ratio > worst) {
+          worst = ratio;
+          worst_case = op_case.name;
+        }
+      }
+    }
+  }
+  std::printf("  worst error/bound %.3f: %s\n", worst, worst_case.c_str());
+}
+
+/// All codes at their extremes and activations at full scale, so that a sum that wrapped would show.
+TEST(CpuNative, ExtremeCodesDoNotWrap) {
+  for (const Format& format : panel_formats()) {
+    for (const uint8_t fill : {0x00, 0x80, 0x7F, 0xFF}) {
+      OpCase op_case = linear_case(format, 2, 256, 16);
+      HostWeight& w = op_case.weights[0];
+      const bool blocks = format.kind != FormatKind::kAffine;
+      const size_t block = format.kind == FormatKind::kQ8_0 ? 34 : format.kind == FormatKind::kQ4_0 ? 18 : 20;
+      const size_t head = format.kind == FormatKind::kQ4_1 ? 4 : 2;
+      for (size_t i = 0; i < w.planes[0].size(); ++i) {
+        if (!blocks || i % block >= head) w.planes[0][i] = std::byte{fill};
+      }
+      std::vector<double>& x = op_case.steps[0].inputs.at(0);
+      for (size_t i = 0; i < x.size(); ++i) x[i] = i < 256 ? 3.0 : i % 3 == 0 ? 3.0 : -3.0;
+      for (const CpuIsa isa : isas_here()) {
+        const auto backend = cpu_backend(isa, 1, CpuCompute::kNative);
+        EXPECT_LE(worst_ratio(op_case, join(run_on(*backend, op_case), op_case.graph.output)), 1.0)
+            << op_case.name << ", codes " << int{fill} << ", " << cpu_isa_name(isa);
+      }
+    }
+  }
+}
+
+TEST(CpuNative, OddActivationsReachOnlyTheirOwnRow) {
+  OpCase op_case = linear_case({FormatKind::kQ4_1}, 6, 64, 20);
+  std::vector<double>& x = op_case.steps[0].inputs.at(0);
+  x[64 + 63] = std::numeric_limits<double>::quiet_NaN();
+  x[2 * 64] = std::numeric_limits<double>::infinity();
+  for (size_t i = 0; i < 64; ++i) {
+    x[3 * 64 + i] = 0.0;
+    x[4 * 64 + i] = i % 2 == 0 ? 1e-38 : 0.0;
+  }
+  for (const CpuIsa isa : isas_here()) {
+    const auto y = join(run_on(*cpu_backend(isa, 2, CpuCompute::kNative), op_case), op_case.graph.output);
+    const std::vector<double> bias = op_case.weights[1].row(0);
+    for (size_t n = 0; n < 20; ++n) {
+      EXPECT_TRUE(std::isfinite(y[n]));
+      EXPECT_TRUE(std::isnan(y[20 + n])) << y[20 + n];
+      EXPECT_TRUE(std::isnan(y[40 + n])) << y[40 + n];
+      EXPECT_EQ(y[60 + n], bias[n]);
+      EXPECT_EQ(y[80 + n], bias[n]);
+      EXPECT_TRUE(std::isfinite(y[100 + n]));
+    }
+  }
+}
+
+TEST(CpuNative, KernelNamesTellTheArithmetic) {
+  const OpCase op_case = linear_case({FormatKind::kQ8_0}, 4, 64, 8);
+  const auto backend = cpu_backend(CpuIsa::kAvx2, 2, CpuCompute::kNative);
+  std::vector<PackedWeight> weights;
+  for (const HostWeight& w : op_case.weights)
+    weights.push_back(std::move(backend->pack(w.view(), "w")).value());
+  const auto choice = backend->choose({&op_case.graph, weights, {.n_tokens = 4}}, op_case.graph.nodes[0]);
+  ASSERT_TRUE(choice.ok());
+  EXPECT_EQ(choice->kernel, "avx2_linear_q8_0_s8");
+}
+
+}  // namespace
+}  // namespace skua::test
