@@ -26,8 +26,10 @@ Result<std::unique_ptr<Backend>> make_cpu(const BackendRequest& request) {
   CpuOptions options;
   options.n_threads = request.n_threads;
   SKUA_ASSIGN_OR_RETURN(options.isa, cpu_isa_from_name(request.isa));
-  if (request.compute != "auto" && request.compute != "f32") {
-    return wrong("compute on cpu", "auto or f32", request.compute);
+  if (request.compute == "native") {
+    options.compute = CpuCompute::kNative;
+  } else if (request.compute != "auto" && request.compute != "f32") {
+    return wrong("compute on cpu", "auto, f32 or native", request.compute);
   }
   return make_cpu_backend(options);
 }
