@@ -62,9 +62,11 @@ void fill_blocks(HostWeight& weight, double scale, Random& random) {
     const double size = scale * (0.25 + 0.75 * (random.uniform() + 1) / 2);
     const bool centred = facts.offset_at != 0;
     const double d = (centred ? 2.0 : 1.0) * size / facts.max_code;
-    put_float(DType::kF16, static_cast<float>(random.next() % 2 ? d : -d), &bytes[at + facts.scale_at]);
-    if (centred)
-      put_float(DType::kF16, static_cast<float>(size * random.uniform()), &bytes[at + facts.offset_at]);
+    const double signed_d = random.next() % 2 ? d : -d;
+    put_float(DType::kF16, static_cast<float>(signed_d), &bytes[at + facts.scale_at]);
+    if (!centred) continue;
+    const double offset = -signed_d * facts.max_code / 2 + 0.1 * size * random.uniform();
+    put_float(DType::kF16, static_cast<float>(offset), &bytes[at + facts.offset_at]);
   }
 }
 
