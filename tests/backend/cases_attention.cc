@@ -109,6 +109,8 @@ std::vector<OpCase> attention_cases() {
     out.push_back(chunks("window", shape, {6, 1, 1, 1, 1, 60, 130, 1}));
   }
   out.push_back(chunks("window 128 to position 500", {.window = 128}, {400, 100, 1}));
+  out.push_back(
+      chunks("window over several splits", {.n_heads = 2, .n_kv_heads = 1, .window = 600}, {700, 130, 1, 9}));
   out.push_back(strangers(plain));
   out.push_back(strangers({.window = 20}));
   out.push_back(shared_prefix(plain));

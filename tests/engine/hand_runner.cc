@@ -9,12 +9,6 @@
 namespace skua::test {
 namespace {
 
-template <typename T>
-T or_die(Result<T> result) {
-  if (!result.ok()) check_failed(__FILE__, __LINE__, "result.ok()", result.status().message());
-  return std::move(result).value();
-}
-
 void or_die(const Status& status) {
   if (!status.ok()) check_failed(__FILE__, __LINE__, "status.ok()", status.message());
 }
@@ -24,8 +18,8 @@ void or_die(const Status& status) {
 HandRunner::HandRunner(const FamilyModel& model, std::unique_ptr<Backend> backend,
                        const RunnerOptions& options)
     : backend_(std::move(backend)),
-      model_(or_die(load_model(*make_checkpoint(model), *backend_, ConfigPolicy::kStrict, nullptr))),
-      runner_(or_die(Runner::create(model_, *backend_, options))) {}
+      model_(must(load_model(*make_checkpoint(model), *backend_, ConfigPolicy::kStrict, nullptr))),
+      runner_(must(Runner::create(model_, *backend_, options))) {}
 
 HandSeq HandRunner::new_seq() {
   HandSeq seq;
@@ -76,7 +70,7 @@ Rows HandRunner::step(const std::vector<Part>& parts) {
     part.seq->n_cached += n_ids;
   }
   or_die(runner_->run(batch));
-  const std::vector<float> all = or_die(runner_->logits());
+  const std::vector<float> all = must(runner_->logits());
   Rows rows;
   for (size_t at = 0; at < all.size(); at += static_cast<size_t>(n_vocab())) {
     rows.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at),

@@ -13,6 +13,13 @@
 
 namespace skua::test {
 
+/// The value, or the end of the test program with the error's text.
+template <typename T>
+T must(Result<T> result) {
+  if (!result.ok()) check_failed("a test", 0, "result.ok()", result.status().message());
+  return std::move(result).value();
+}
+
 /// A sequence and how far its pages are filled.
 struct HandSeq {
   std::vector<PageTable> tables;  // by cache group

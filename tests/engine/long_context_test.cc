@@ -53,7 +53,7 @@ TEST_P(LongContext, CpuStaysNearFloat64At2100Tokens) {
   const RunnerOptions at_once{.context = kTokens, .max_tokens = kTokens, .max_seqs = 1};
   HandRunner exact(GetParam(), ref(RefRounding::kPure), at_once);
   HandRunner rounded(GetParam(), ref(RefRounding::kRounded), at_once);
-  HandRunner cpu(GetParam(), std::move(make_cpu_backend({})).value(),
+  HandRunner cpu(GetParam(), must(make_cpu_backend({})),
                  {.context = kTokens, .max_tokens = 512, .max_seqs = 1});
   const std::vector<int32_t> ids = random_ids(11, kTokens, exact.n_vocab());
   const Rows truth = prefill(exact, ids);

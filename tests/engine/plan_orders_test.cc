@@ -18,14 +18,14 @@ namespace {
 
 constexpr int32_t kTokens = 70;
 constexpr int kOrders = 60;
+constexpr size_t kImpliedSample = 5;
 
 /// One plan with buffers of its own: two sequences, 70 tokens, all rows. Runs any order from a fresh state.
 class PlanRun {
  public:
   PlanRun(const FamilyModel& model, std::unique_ptr<Backend> backend, Fusion fusion)
       : backend_(std::move(backend)),
-        model_(std::move(load_model(*make_checkpoint(model), *backend_, ConfigPolicy::kStrict, nullptr))
-                   .value()),
+        model_(must(load_model(*make_checkpoint(model), *backend_, ConfigPolicy::kStrict, nullptr))),
         layout_(make_cache_layout(model_.graph)) {
     LowerRequest request;
     request.graph = &model_.graph;
@@ -36,7 +36,7 @@ class PlanRun {
     request.cache_group = layout_.slot_group;
     for (const CacheSlot& slot : model_.graph.slots)
       request.slab_bytes.push_back(4 * backend_->cache_page_bytes(slot));
-    plan_ = std::move(lower(request)).value();
+    plan_ = must(lower(request));
     bind();
   }
 
@@ -52,9 +52,8 @@ class PlanRun {
     }
     SKUA_CHECK(backend_->run(bound_->steps(), order).ok());
     const DType storage = plan_.graph.value(plan_.graph.output).type.storage;
-    return std::move(read_floats(*backend_, bound_->output(), storage,
-                                 static_cast<size_t>(kTokens * plan_.n_vocab)))
-        .value();
+    return must(
+        read_floats(*backend_, bound_->output(), storage, static_cast<size_t>(kTokens * plan_.n_vocab)));
   }
 
   std::vector<double> run_in_program_order() { return run(bound_->order()); }
@@ -66,7 +65,7 @@ class PlanRun {
         bases_.push_back(model_.weights[buffer.index].buffer->data());
         continue;
       }
-      owned_.push_back(std::move(backend_->allocate(buffer.bytes, buffer.name)).value());
+      owned_.push_back(must(backend_->allocate(buffer.bytes, buffer.name)));
       bases_.push_back(owned_.back()->data());
       if (buffer.kind == BufferKind::kInput) fill_input(buffer, bases_.back());
     }
@@ -141,7 +140,7 @@ std::vector<uint32_t> tempting_order(size_t n_steps, const std::vector<Edge>& ed
 /// Backends with workspaces in the arena leave less freedom than those without, so both kinds are tried.
 std::unique_ptr<Backend> make_backend(const std::string& name) {
   if (name == "ref") return make_ref_backend({RefRounding::kRounded, {}, 1});
-  return std::move(make_cpu_backend({.n_threads = 1})).value();
+  return must(make_cpu_backend({.n_threads = 1}));
 }
 
 using Param = std::tuple<FamilyModel, std::string>;
@@ -194,6 +193,7 @@ TEST_P(PlanOrders, ADroppedEdgeIsCaughtOrWasImplied) {
       std::vector<Edge> edges = plan.edges;
       edges.erase(edges.begin() + static_cast<std::ptrdiff_t>(drop));
       const bool caught = !verify(plan.steps, edges).ok();
+      if (!caught && drop % kImpliedSample != 0) continue;  // there are many of these
       const std::vector<uint32_t> order =
           tempting_order(plan.steps.size(), edges, plan.edges[drop].first, plan.edges[drop].second);
       const bool changed = !same_bytes(run.run(order), expected);

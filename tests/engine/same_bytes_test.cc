@@ -17,14 +17,15 @@
 namespace skua::test {
 namespace {
 
-constexpr int32_t kPrompt = 149;  // crosses two page borders and every window
-constexpr RunnerOptions kOptions{.context = 320, .max_tokens = 256, .max_seqs = 4, .fusion = Fusion::kOn};
+constexpr int32_t kPrompt =
+    345;  // crosses page borders, the border of an attention split (256), every window
+constexpr RunnerOptions kOptions{.context = 512, .max_tokens = 512, .max_seqs = 4, .fusion = Fusion::kOn};
 
 std::unique_ptr<Backend> cpu(int n_threads = 1, CpuIsa isa = CpuIsa::kAuto) {
   CpuOptions options;
   options.n_threads = n_threads;
   options.isa = isa;
-  return std::move(make_cpu_backend(options)).value();
+  return must(make_cpu_backend(options));
 }
 
 std::vector<int32_t> slice(const std::vector<int32_t>& ids, int32_t begin, int32_t n) {

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <set>
 
 #include "backend/cpu/cpu_backend.h"
 #include "backend/ref/ref_backend.h"
@@ -97,11 +98,14 @@ class GoldenFaults : public testing::TestWithParam<const char*> {
 
 TEST_P(GoldenFaults, EveryPlantedFaultIsAMiss) {
   const auto backend = make();
+  std::set<std::string> seen_clean;
   for (const Fault& fault : faults()) {
     Case c = read(fault.golden_case);
-    const auto clean = run_case(c, *backend, {});
-    ASSERT_TRUE(clean.ok()) << clean.status().message();
-    EXPECT_TRUE(clean->pass()) << fault.golden_case;
+    if (seen_clean.insert(fault.golden_case).second) {
+      const auto clean = run_case(c, *backend, {});
+      ASSERT_TRUE(clean.ok()) << clean.status().message();
+      EXPECT_TRUE(clean->pass()) << fault.golden_case;
+    }
     fault.plant(c);
     const auto faulty = run_case(c, *backend, {});
     ASSERT_TRUE(faulty.ok()) << fault.what << ": " << faulty.status().message();
