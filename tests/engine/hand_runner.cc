@@ -23,15 +23,30 @@ HandRunner::HandRunner(const FamilyModel& model, std::unique_ptr<Backend> backen
 
 HandSeq HandRunner::new_seq() {
   HandSeq seq;
-  for (PagePool& pool : runner_->pools()) seq.tables.emplace_back(&pool);
+  seq.tables = runner_->cache().new_tables();
   return seq;
 }
 
 HandSeq HandRunner::share(const HandSeq& other, int32_t n_pages) {
   HandSeq seq = new_seq();
-  for (size_t group = 0; group < seq.tables.size(); ++group)
-    seq.tables[group].share_prefix(other.tables[group], n_pages);
+  for (size_t group = 0; group < seq.tables.size(); ++group) {
+    seq.tables[group].adopt(other.tables[group].pages().first(static_cast<size_t>(n_pages)));
+  }
   seq.n_cached = n_pages * kPageTokens;
+  return seq;
+}
+
+void HandRunner::finish(HandSeq& seq, const std::vector<int32_t>& ids) {
+  runner_->cache().finish(ids, seq.n_cached, seq.tables, runner_->step());
+  seq = new_seq();
+}
+
+HandSeq HandRunner::start(const std::vector<int32_t>& ids) {
+  HandSeq seq = new_seq();
+  const auto most = static_cast<int32_t>(ids.size()) - 1;
+  const CachedStart hit = runner_->cache().start(ids, most, seq.tables, runner_->step());
+  for (const PageCopy& copy : hit.copies) or_die(runner_->copy_page(copy));
+  seq.n_cached = hit.n_tokens;
   return seq;
 }
 
@@ -50,22 +65,16 @@ void HandRunner::roll_back(HandSeq& seq, int32_t n_cached) {
 Rows HandRunner::step(const std::vector<Part>& parts) {
   // Pages that a window has left behind go now, not when they were left: a verify step may still be rolled
   // back.
-  const std::vector<CacheGroup>& groups = runner_->cache_layout().groups;
   for (const Part& part : parts) {
-    for (size_t group = 0; group < groups.size(); ++group) {
-      if (groups[group].kind != SlotKind::kWindow) continue;
-      part.seq->tables[group].drop_before(part.seq->n_cached - groups[group].window + 1, runner_->step());
-    }
+    runner_->cache().drop_windows(part.seq->tables, part.seq->n_cached, runner_->step());
   }
   for (PagePool& pool : runner_->pools()) pool.reclaim(runner_->step());
   Batch batch;
   for (const Part& part : parts) {
     const auto n_ids = static_cast<int32_t>(part.ids.size());
     std::vector<std::span<const int32_t>> pages;
-    for (PageTable& table : part.seq->tables) {
-      or_die(table.extend(part.seq->n_cached + n_ids));
-      pages.push_back(table.pages());
-    }
+    or_die(runner_->cache().extend(part.seq->tables, part.seq->n_cached + n_ids, runner_->step()));
+    for (const PageTable& table : part.seq->tables) pages.push_back(table.pages());
     append(batch, part.ids, part.seq->n_cached, n_ids, std::move(pages));
     part.seq->n_cached += n_ids;
   }

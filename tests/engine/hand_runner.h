@@ -39,6 +39,10 @@ class HandRunner {
   HandSeq new_seq();
   /// A sequence that shares the first `n_pages` full pages of another.
   HandSeq share(const HandSeq& other, int32_t n_pages);
+  /// Ends a sequence of these ids and keeps it as a cached prefix.
+  void finish(HandSeq& seq, const std::vector<int32_t>& ids);
+  /// A sequence that starts with the longest cached prefix of `ids` (at least one id is left to run).
+  HandSeq start(const std::vector<int32_t>& ids);
   /// Lets all pages of a sequence go.
   void drop(HandSeq& seq);
   /// Forgets the newest tokens: rejected drafts.

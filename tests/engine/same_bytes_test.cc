@@ -21,10 +21,11 @@ constexpr int32_t kPrompt =
     345;  // crosses page borders, the border of an attention split (256), every window
 constexpr RunnerOptions kOptions{.context = 512, .max_tokens = 512, .max_seqs = 4, .fusion = Fusion::kOn};
 
-std::unique_ptr<Backend> cpu(int n_threads = 1, CpuIsa isa = CpuIsa::kAuto) {
+std::unique_ptr<Backend> cpu(CpuCompute compute, int n_threads = 1, CpuIsa isa = CpuIsa::kAuto) {
   CpuOptions options;
   options.n_threads = n_threads;
   options.isa = isa;
+  options.compute = compute;
   return must(make_cpu_backend(options));
 }
 
@@ -54,10 +55,36 @@ std::string digest(const Rows& rows) {
   return std::to_string(hash);
 }
 
-class SameBytes : public testing::TestWithParam<FamilyModel> {
+/// A model and the CPU arithmetic that it runs with.
+struct Subject {
+  FamilyModel model;
+  CpuCompute compute;
+
+  std::string name() const { return model.name + (compute == CpuCompute::kF32 ? "_f32" : "_native"); }
+};
+void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name(); }
+
+/// Every model in f32; those with quantized weights also with int8 activations.
+std::vector<Subject> subjects() {
+  std::vector<Subject> out;
+  for (const FamilyModel& model : family_models()) {
+    out.push_back({model, CpuCompute::kF32});
+    if (!model.format.is_plain()) out.push_back({model, CpuCompute::kNative});
+  }
+  return out;
+}
+
+class SameBytes : public testing::TestWithParam<Subject> {
  protected:
+  std::unique_ptr<HandRunner> make(int n_threads = 1, CpuIsa isa = CpuIsa::kAuto,
+                                   Fusion fusion = Fusion::kOn) {
+    RunnerOptions options = kOptions;
+    options.fusion = fusion;
+    return std::make_unique<HandRunner>(GetParam().model, cpu(GetParam().compute, n_threads, isa), options);
+  }
+
   void SetUp() override {
-    hand_ = std::make_unique<HandRunner>(GetParam(), cpu(), kOptions);
+    hand_ = make();
     ids_ = random_ids(7, kPrompt, hand_->n_vocab());
     whole_ = prefill(*hand_, ids_);
     ASSERT_EQ(whole_.size(), static_cast<size_t>(kPrompt));
@@ -70,12 +97,13 @@ class SameBytes : public testing::TestWithParam<FamilyModel> {
 
   void expect_whole(const Rows& rows, const std::string& arm) const {
     const int row = first_different_row(whole_, rows);
-    EXPECT_EQ(row, -1) << GetParam().name << ", " << arm << ": position " << row << " differs";
+    EXPECT_EQ(row, -1) << GetParam().name() << ", " << arm << ": position " << row << " differs";
   }
 
   std::unique_ptr<HandRunner> hand_;
   std::vector<int32_t> ids_;
   Rows whole_;
+  int hits_ = 0;
 };
 
 TEST_P(SameBytes, TwiceAndInChunksAtRandomBorders) {
@@ -174,40 +202,60 @@ TEST_P(SameBytes, AfterAPrefixHit) {
   }
 }
 
+TEST_P(SameBytes, AfterAHitInThePrefixTreeThatEndsWithinAPage) {
+  for (int32_t n_common : {1, 63, 64, 100, 200, 330}) {
+    const auto fresh = make();
+    std::vector<int32_t> other = random_ids(98, kPrompt, fresh->n_vocab());
+    std::copy_n(ids_.begin(), n_common, other.begin());
+    other[static_cast<size_t>(n_common)] = (ids_[static_cast<size_t>(n_common)] + 1) % fresh->n_vocab();
+    HandSeq first = fresh->new_seq();
+    for (int32_t at = 0; at < kPrompt; at += 50)
+      fresh->step({{&first, slice(other, at, std::min(50, kPrompt - at))}});
+    fresh->finish(first, other);
+    HandSeq second = fresh->start(ids_);
+    EXPECT_LE(second.n_cached, n_common);
+    hits_ += second.n_cached == n_common ? 1 : 0;
+    Rows rows(whole_.begin(), whole_.begin() + second.n_cached);
+    const int32_t rest = kPrompt - second.n_cached;
+    append_rows(rows, fresh->step({{&second, slice(ids_, second.n_cached, rest)}}));
+    expect_whole(rows, "after a hit of " + std::to_string(n_common) + " tokens");
+  }
+  std::printf("  %s: %d of 6 prefixes were hit to the token\n", GetParam().name().c_str(), hits_);
+  EXPECT_GT(hits_, 0);
+}
+
 TEST_P(SameBytes, WithAnyNumberOfThreadsInstructionSetAndUnfused) {
   for (int n_threads : {2, 3}) {
-    HandRunner threaded(GetParam(), cpu(n_threads), kOptions);
-    expect_whole(prefill(threaded, ids_), std::to_string(n_threads) + " threads");
+    const auto threaded = make(n_threads);
+    expect_whole(prefill(*threaded, ids_), std::to_string(n_threads) + " threads");
   }
   for (CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512}) {
     if (!resolve_cpu_isa(isa).ok()) {
       std::printf("  %s is not compared: this processor lacks it\n", std::string(cpu_isa_name(isa)).c_str());
       continue;
     }
-    HandRunner other(GetParam(), cpu(2, isa), kOptions);
-    expect_whole(prefill(other, ids_), std::string(cpu_isa_name(isa)));
+    const auto other = make(2, isa);
+    expect_whole(prefill(*other, ids_), std::string(cpu_isa_name(isa)));
   }
-  RunnerOptions unfused = kOptions;
-  unfused.fusion = Fusion::kOff;
-  HandRunner plain(GetParam(), cpu(), unfused);
-  expect_whole(prefill(plain, ids_), "unfused");
-  HandSeq seq = plain.new_seq();
+  const auto plain = make(1, CpuIsa::kAuto, Fusion::kOff);
+  expect_whole(prefill(*plain, ids_), "unfused");
+  HandSeq seq = plain->new_seq();
   Rows rows;
   for (int32_t chunk : random_chunks(5, kPrompt, 20))
-    append_rows(rows, plain.step({{&seq, slice(ids_, seq.n_cached, chunk)}}));
+    append_rows(rows, plain->step({{&seq, slice(ids_, seq.n_cached, chunk)}}));
   expect_whole(rows, "unfused, in chunks");
 }
 
 /// Run by the test below in a process of its own.
 TEST_P(SameBytes, PrintsItsDigest) {
-  std::printf("digest %s %s\n", GetParam().name.c_str(), digest(whole_).c_str());
+  std::printf("digest %s %s\n", GetParam().name().c_str(), digest(whole_).c_str());
 }
 
 TEST_P(SameBytes, InAnotherProcess) {
-  const std::string expected = "digest " + GetParam().name + " " + digest(whole_) + "\n";
+  const std::string expected = "digest " + GetParam().name() + " " + digest(whole_) + "\n";
   const std::string self = std::filesystem::read_symlink("/proc/self/exe").string();
   const std::string command =
-      "'" + self + "' --gtest_filter='All/SameBytes.PrintsItsDigest/" + GetParam().name + "'";
+      "'" + self + "' --gtest_filter='All/SameBytes.PrintsItsDigest/" + GetParam().name() + "'";
   std::FILE* other = popen(command.c_str(), "r");
   ASSERT_NE(other, nullptr);
   std::string digest_line;
@@ -219,8 +267,8 @@ TEST_P(SameBytes, InAnotherProcess) {
   EXPECT_EQ(digest_line, expected);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SameBytes, testing::ValuesIn(family_models()),
-                         [](const testing::TestParamInfo<FamilyModel>& param) { return param.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, SameBytes, testing::ValuesIn(subjects()),
+                         [](const testing::TestParamInfo<Subject>& param) { return param.param.name(); });
 
 TEST(FamilyModels, CoverEveryRegisteredFamily) {
   std::set<std::string> covered;
