@@ -196,6 +196,7 @@ TEST(Mlx, ShapesOfATripleMustGoTogether) {
   };
   EXPECT_EQ(triple({2, 16}, {2, 2}, {2, 2}), "");
   EXPECT_NE(triple({2, 16}, {2, 2}, {2, 1}), "");
+  EXPECT_NE(triple({2, 16}, {2, 2}, {4, 1}), "");  // the right number of bytes
   EXPECT_NE(triple({2, 16}, {1, 2}, {1, 2}), "");
   EXPECT_NE(triple({2, 16}, {4}, {4}), "");
   EXPECT_NE(triple({2, 15}, {2, 2}, {2, 2}), "");

@@ -65,7 +65,8 @@ TEST(Safetensors, AcceptsMetadataPaddingEmptyTensorsAndHoles) {
   EXPECT_EQ(refusal(one("F32", "[]", "[0, 4]")), "");
   EXPECT_EQ(refusal(one("F32", "[2]", "[8, 16]")), "");  // a hole before, and below bytes behind
   EXPECT_EQ(refusal(one("U8", "[1]", "[3, 4]")), "");
-  const auto tensors = parse(one("U8", "[2]", "[3, 5]"));
+  const std::string file = one("U8", "[2]", "[3, 5]");
+  const auto tensors = parse(file);
   EXPECT_EQ(static_cast<char>((*tensors)[0].bytes[1]), '4');
 }
 
