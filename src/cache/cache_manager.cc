@@ -1,6 +1,8 @@
 // Sequences against pools and prefixes.
 #include "cache/cache_manager.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/math.h"
 
@@ -41,9 +43,8 @@ CachedStart CacheManager::start(std::span<const int32_t> ids, int32_t max_tokens
   for (uint32_t group = 0; room && group < tables.size(); ++group) {
     out.copies.push_back({group, match.tail[group], tables[group].pages().back()});
   }
-  // Released as of the step that comes: the copy happens before it.
   for (size_t group = 0; group < tables.size(); ++group)
-    pools_[group].release(match.tail[group], completed_step + 1);
+    pools_[group].release(match.tail[group], completed_step);
   if (room)
     out.n_tokens = match.n_tokens;
   else {
@@ -52,7 +53,20 @@ CachedStart CacheManager::start(std::span<const int32_t> ids, int32_t max_tokens
   return out;
 }
 
+bool CacheManager::can_hold(int32_t n_tokens) const {
+  for (uint32_t group = 0; group < pools_.size(); ++group) {
+    int32_t n_wanted = n_tokens;
+    if (layout_.groups[group].kind == SlotKind::kWindow) {
+      n_wanted = std::min(n_wanted, layout_.groups[group].window + kPageTokens);
+    }
+    if (pools_[group].n_free() + prefixes_.n_evictable(group) < ceil_div(n_wanted, kPageTokens)) return false;
+  }
+  return true;
+}
+
 Status CacheManager::extend(std::span<PageTable> tables, int32_t n_tokens, uint64_t completed_step) {
+  // Pages of sequences that have ended since the last step are free by now.
+  for (PagePool& pool : pools_) pool.reclaim(completed_step);
   for (size_t group = 0; group < tables.size(); ++group) {
     const int32_t wanted =
         ceil_div(n_tokens, kPageTokens) - static_cast<int32_t>(tables[group].pages().size());

@@ -21,8 +21,9 @@ struct PageCopy {
 
 /// What a new sequence starts with.
 struct CachedStart {
-  int32_t n_tokens = 0;          // its first tokens that need not run
-  std::vector<PageCopy> copies;  // of the last, partly shared page
+  int32_t n_tokens = 0;  // its first tokens that need not run
+  std::vector<PageCopy>
+      copies;  // of the last, partly shared page; to be made before the cache is touched again
 };
 
 class CacheManager {
@@ -43,6 +44,9 @@ class CacheManager {
   /// copied page the hit ends at a page border.
   CachedStart start(std::span<const int32_t> ids, int32_t max_tokens, std::span<PageTable> tables,
                     uint64_t completed_step);
+
+  /// True if pages for `n_tokens` more tokens are free, or held by nobody but the cached prefixes.
+  bool can_hold(int32_t n_tokens) const;
 
   /// Makes room for positions [0, n_tokens) in every table; cached prefixes go first. Error:
   /// kResourceExhausted; what was taken stays in the tables.

@@ -176,6 +176,19 @@ bool PrefixTree::evict_one(uint64_t step) {
   return true;
 }
 
+int32_t PrefixTree::n_evictable(uint32_t group) const {
+  int32_t n = 0;
+  std::vector<const Node*> stack{&root_};
+  while (!stack.empty()) {
+    const Node* node = stack.back();
+    stack.pop_back();
+    for (const auto& next : node->children) stack.push_back(next.get());
+    if (node == &root_ || node->pages[group] < 0) continue;
+    n += (*pools_)[group].n_refs(node->pages[group]) == 1 ? 1 : 0;
+  }
+  return n;
+}
+
 void PrefixTree::clear(uint64_t step) {
   while (evict_one(step)) {
   }

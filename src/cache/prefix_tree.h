@@ -44,6 +44,9 @@ class PrefixTree {
 
   void clear(uint64_t step);
 
+  /// Pages of a group that nobody but the tree holds.
+  int32_t n_evictable(uint32_t group) const;
+
   size_t n_nodes() const { return n_nodes_; }
 
  private:

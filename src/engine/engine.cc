@@ -2,16 +2,23 @@
 #include "engine/engine.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "backend/all/make_backend.h"
 #include "base/threads.h"
-#include "engine/engine_impl.h"
+#include "engine/load.h"
+#include "engine/runner.h"
+#include "engine/text_setup.h"
 #include "models/gguf_import.h"
 
 namespace skua {
 namespace {
 
 constexpr int32_t kDefaultContextLimit = 8192;
+
+double monotonic_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 Status check_options(const EngineOptions& options) {
   const auto range = [](const char* name, int64_t value, int64_t low, int64_t high) {
@@ -33,6 +40,16 @@ Result<int32_t> resolve_context(int32_t asked, int32_t model_limit) {
   return invalid_argument("[engine] a context of " + std::to_string(asked) +
                           " tokens was asked for, the model was made for " + std::to_string(model_limit));
 }
+
+struct Engine::Impl {
+  EngineOptions options;
+  std::unique_ptr<Checkpoint> checkpoint;
+  std::unique_ptr<Backend> backend;
+  LoadedModel model;
+  TextSetup text;
+  std::unique_ptr<Runner> runner;
+  std::unique_ptr<EngineCore> core;
+};
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Engine::~Engine() = default;
@@ -59,9 +76,16 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   o.prefill_chunk = std::max(o.prefill_chunk, o.max_seqs);
   SKUA_ASSIGN_OR_RETURN(impl->runner, Runner::create(impl->model, *impl->backend,
                                                      {o.context, o.prefill_chunk, o.max_seqs, o.fusion}));
-  impl->scheduler = std::make_unique<Scheduler>(SchedulerLimits{o.max_seqs, o.prefill_chunk, 1024});
-  impl->end_ids = impl->model.info.end_ids;
-  impl->end_ids.insert(impl->end_ids.end(), impl->text.end_ids.begin(), impl->text.end_ids.end());
+  CoreOptions core;
+  core.context = o.context;
+  core.n_vocab = impl->model.info.n_vocab;
+  core.max_seqs = o.max_seqs;
+  core.max_tokens = o.prefill_chunk;
+  core.end_ids = impl->model.info.end_ids;
+  core.end_ids.insert(core.end_ids.end(), impl->text.end_ids.begin(), impl->text.end_ids.end());
+  core.tokenizer = impl->text.tokenizer.get();
+  core.clock = monotonic_seconds;
+  impl->core = std::make_unique<EngineCore>(*impl->runner, std::move(core));
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }
 
@@ -78,51 +102,12 @@ MemoryReport Engine::memory() const {
           impl_->runner->arena_bytes()};
 }
 
-Result<SeqId> Engine::submit(GenerateRequest request) {
-  Impl& e = *impl_;
-  const auto n_prompt = static_cast<int64_t>(request.prompt_ids.size());
-  if (n_prompt == 0) return invalid_argument("[request] the prompt is empty; at least one token is needed");
-  if (n_prompt >= e.options.context) {
-    return invalid_argument("[request] the prompt has " + std::to_string(n_prompt) +
-                            " tokens, but the context holds " + std::to_string(e.options.context) +
-                            " and the reply needs at least one; shorten the prompt or raise --context");
-  }
-  for (int32_t id : request.prompt_ids) {
-    if (id < 0 || id >= e.model.info.n_vocab) {
-      return invalid_argument("[request] token id " + std::to_string(id) + " is outside the vocabulary of " +
-                              std::to_string(e.model.info.n_vocab));
-    }
-  }
-  if (request.max_tokens == 0 || request.max_tokens < -1) {
-    return invalid_argument("[request] max tokens must be at least 1 (or -1 for no limit), got " +
-                            std::to_string(request.max_tokens));
-  }
-  SKUA_RETURN_IF_ERROR(validate(request.sampling));
-  auto seq = std::make_unique<Sequence>();
-  SKUA_ASSIGN_OR_RETURN(seq->stops, StopMatcher::make(request.stop));
-  if (!request.stop.empty() && e.text.tokenizer == nullptr) {
-    return invalid_argument("[request] stop strings need a tokenizer, and the checkpoint has none");
-  }
-  if (e.text.tokenizer != nullptr) seq->decoder.emplace(*e.text.tokenizer);
-  seq->id = SeqId(e.next_seq++);
-  seq->ids = request.prompt_ids;
-  seq->n_prompt = static_cast<int32_t>(n_prompt);
-  const int64_t wanted = request.max_tokens < 0 ? e.options.context : n_prompt + request.max_tokens;
-  seq->max_ids = static_cast<int32_t>(std::min<int64_t>(wanted, e.options.context));
-  seq->request = std::move(request);
-  const SeqId id = seq->id;
-  SKUA_RETURN_IF_ERROR(e.scheduler->enqueue(std::move(seq)));
-  return id;
-}
-
-void Engine::cancel(SeqId seq) {
-  for (auto& slot : impl_->cancels) {
-    uint64_t empty = 0;
-    if (slot.compare_exchange_strong(empty, seq.value())) return;
-  }
-}
-
-bool Engine::idle() const { return impl_->scheduler->idle(); }
+Result<SeqId> Engine::submit(GenerateRequest request) { return impl_->core->submit(std::move(request)); }
+void Engine::cancel(SeqId seq) { impl_->core->cancel(seq); }
+void Engine::drain() { impl_->core->drain(); }
+std::vector<StreamEvent> Engine::step() { return impl_->core->step(); }
+bool Engine::idle() const { return impl_->core->idle(); }
+const CoreCounters& Engine::counters() const { return impl_->core->counters(); }
 
 Result<std::string> Engine::print_plan(int32_t n_tokens, PlanFormat format) {
   if (n_tokens < 1 || n_tokens > impl_->options.prefill_chunk) {
@@ -131,24 +116,6 @@ Result<std::string> Engine::print_plan(int32_t n_tokens, PlanFormat format) {
   }
   SKUA_ASSIGN_OR_RETURN(const Plan* plan, impl_->runner->plan_for(n_tokens, 1, 1));
   return format == PlanFormat::kDot ? dump_dot(*plan) : dump(*plan);
-}
-
-void Engine::Impl::apply_cancels() {
-  for (auto& slot : cancels) {
-    const uint64_t id = slot.exchange(0);
-    if (id != 0) finish(SeqId(id), FinishReason::kCancelled);
-  }
-}
-
-void Engine::Impl::fail_all(const Status& status) {
-  for (SeqId id : scheduler->all()) finish(id, FinishReason::kError, status);
-}
-
-void Engine::Impl::drop_windows() {
-  CacheManager& cache = runner->cache();
-  scheduler->for_each_running(
-      [&](Sequence& seq) { cache.drop_windows(seq.pages, seq.n_cached, runner->step()); });
-  for (PagePool& pool : cache.pools()) pool.reclaim(runner->step());
 }
 
 }  // namespace skua

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "checkpoint/checkpoint.h"
+#include "engine/core.h"
 #include "engine/request.h"
 #include "models/model.h"
 #include "plan/plan.h"
@@ -73,11 +74,16 @@ class Engine {
   /// Ends a request within one step, with kCancelled. Unknown or finished ids do nothing.
   void cancel(SeqId seq);
 
+  /// No more requests are taken; those in flight are finished.
+  void drain();
+
   /// Runs one step and returns its events. With nothing to do, returns at once.
   std::vector<StreamEvent> step();
 
   /// True when no request is waiting or running.
   bool idle() const;
+
+  const CoreCounters& counters() const;
 
   /// Text of the plan for a step of `n_tokens` tokens of one sequence.
   enum class PlanFormat : uint8_t { kText, kDot };

@@ -7,9 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "cache/cache_manager.h"
-#include "engine/batch.h"
 #include "engine/load.h"
+#include "engine/step_runner.h"
 #include "plan/bind.h"
 
 namespace skua {
@@ -21,7 +20,7 @@ struct RunnerOptions {
   Fusion fusion = Fusion::kOn;
 };
 
-class Runner {
+class Runner final : public StepRunner {
  public:
   /// `model` and `backend` must outlive the runner. Errors: kResourceExhausted (caches, inputs), those of
   /// lowering.
@@ -30,19 +29,19 @@ class Runner {
 
   /// Runs one step. Errors: kInvalidArgument (sizes beyond the options, ids outside the vocabulary),
   /// kInternal.
-  Status run(const Batch& batch);
+  Status run(const Batch& batch) override;
 
-  /// Logits of the last run, row-major [batch.rows, n_vocab].
-  Result<std::vector<float>> logits() const;
+  Result<std::vector<float>> logits() const override;
+
+  /// The same as float64, which is what `ref` computes in.
   Result<std::vector<double>> logits_f64() const;
 
-  CacheManager& cache() { return *cache_; }
+  CacheManager& cache() override { return *cache_; }
   std::vector<PagePool>& pools() { return cache_->pools(); }  // by group
   size_t n_groups() const { return cache_->pools().size(); }
 
-  /// Copies a page in the slab of every slot of its group. Runs at once, between steps.
-  Status copy_page(const PageCopy& copy);
-  uint64_t step() const { return step_; }  // number of the newest completed step
+  Status copy_page(const PageCopy& copy) override;
+  uint64_t step() const override { return step_; }
 
   /// The plan for a step of these sizes (lowered if need be).
   Result<const Plan*> plan_for(int32_t n_tokens, int32_t n_seqs, int32_t n_rows);

@@ -1,92 +1,88 @@
 // The loop: admit -> batch -> run -> sample -> emit. Start reading here.
 #include <algorithm>
 
-#include "engine/engine_impl.h"
+#include "engine/core.h"
 
 namespace skua {
 
-std::vector<StreamEvent> Engine::step() {
-  Impl& e = *impl_;
-  e.events.clear();
-  e.apply_cancels();
-  Status status = e.admit();
-  Result<ScheduledStep> step = e.scheduler->schedule(e.runner->cache(), e.runner->step());
-  if (status.ok()) status = step.status();
-  if (status.ok() && !step->batch.ids.empty()) {
-    status = e.runner->run(step->batch);
-    if (status.ok()) status = e.sample(*step);
-    e.drop_windows();
+std::vector<StreamEvent> EngineCore::step() {
+  events_.clear();
+  apply_cancels_and_deadlines();
+  Status status = admit();
+  if (status.ok()) {
+    const auto propose_draft = [this](Sequence& seq, int32_t max_tokens) { propose(seq, max_tokens); };
+    status = scheduler_.schedule(runner_.cache(), runner_.step(), propose_draft, step_);
   }
-  if (!status.ok()) e.fail_all(status);
-  return std::move(e.events);
+  if (status.ok() && !step_.batch.ids.empty()) {
+    const double begin = options_.clock();
+    status = runner_.run(step_.batch);
+    const size_t n_events = events_.size();
+    if (status.ok()) status = sample();
+    record_speculation(options_.clock() - begin, events_.size() - n_events);
+    give_up_what_is_unneeded();
+    ++counters_.n_steps;
+    counters_.n_tokens += step_.batch.ids.size();
+    counters_.n_rows += step_.batch.rows.size();
+  }
+  if (!status.ok()) fail_all(status);
+  return std::move(events_);
 }
 
-Status Engine::Impl::admit() {
-  CacheManager& cache = runner->cache();
-  for (Sequence* seq : scheduler->admit()) {
-    seq->pages = cache.new_tables();
-    // The last prompt token always runs: its logits are needed.
-    const CachedStart start = cache.start(seq->ids, seq->n_prompt - 1, seq->pages, runner->step());
-    for (const PageCopy& copy : start.copies) SKUA_RETURN_IF_ERROR(runner->copy_page(copy));
-    seq->n_cached = seq->n_reused = start.n_tokens;
-  }
+void EngineCore::record_speculation(double seconds, size_t n_gained) {
+  // Only steps of one decoding sequence tell what a guess costs.
+  if (step_.owners.size() != 1 || step_.batch.seqs.size() != 1) return;
+  const int32_t n_rows = step_.owners[0].n_rows;
+  if (n_rows != static_cast<int32_t>(step_.batch.ids.size())) return;
+  gauge_.record(seconds, n_rows - 1, static_cast<int32_t>(n_gained));
+}
+
+Status EngineCore::sample() {
+  if (step_.batch.rows.empty()) return ok_status();
+  SKUA_ASSIGN_OR_RETURN(const std::vector<float> logits, runner_.logits());
+  const size_t n_vocab = logits.size() / step_.batch.rows.size();
+  for (const RowOwner& owner : step_.owners) sample_rows(owner, logits, n_vocab);
   return ok_status();
 }
 
-Status Engine::Impl::sample(const ScheduledStep& step) {
-  if (step.row_owner.empty()) return ok_status();
-  SKUA_ASSIGN_OR_RETURN(const std::vector<float> logits, runner->logits());
-  const size_t n_vocab = logits.size() / step.row_owner.size();
-  for (size_t row = 0; row < step.row_owner.size(); ++row) {
-    Sequence& seq = *step.row_owner[row];
-    const auto id = sample_token(std::span(logits).subspan(row * n_vocab, n_vocab), seq.request.sampling,
-                                 seq.ids, seq.ids.size());
-    if (!id.ok())
-      finish(seq.id, FinishReason::kError, id.status());
-    else
-      accept_token(seq, *id);
+void EngineCore::sample_rows(const RowOwner& owner, std::span<const float> logits, size_t n_vocab) {
+  Sequence& seq = *owner.seq;
+  // Row j chooses the token after the j-th guess. A guess that the choice confirms makes the next row valid.
+  for (int32_t row = 0; row < owner.n_rows; ++row) {
+    const auto row_logits = logits.subspan(static_cast<size_t>(owner.first + row) * n_vocab, n_vocab);
+    const auto id = sample_token(row_logits, seq.sampling, seq.ids, seq.ids.size());
+    if (!id.ok()) return finish(seq.request_id, seq.choice, FinishReason::kError, id.status());
+    const bool confirmed = row < owner.n_rows - 1 && *id == seq.draft[static_cast<size_t>(row)];
+    if (!confirmed) {
+      // Rows after this one stand on guesses that did not come true: their keys and values are forgotten.
+      seq.n_cached = static_cast<int32_t>(seq.ids.size());
+      count_draft(seq, row);
+    }
+    if (accept_token(seq, *id) == Accepted::kFinished || !confirmed) return;
   }
-  return ok_status();
 }
 
-void Engine::Impl::accept_token(Sequence& seq, int32_t id) {
-  if (seq.n_generated() == 0) seq.first_token = Sequence::Clock::now();
+EngineCore::Accepted EngineCore::accept_token(Sequence& seq, int32_t id) {
+  if (seq.first_token < 0) {
+    seq.first_token = options_.clock();
+    // From now on others may take over the prompt; its last page is copied then, so that this one can go on.
+    runner_.cache().prefixes().insert(seq.ids, seq.n_prompt, seq.pages, runner_.step());
+  }
   seq.ids.push_back(id);
-  const auto ends = [&](const std::vector<int32_t>& ids) {
+  const auto ends = [id](const std::vector<int32_t>& ids) {
     return std::find(ids.begin(), ids.end(), id) != ids.end();
   };
-  const bool model_ends = seq.request.end_tokens == EndTokens::kStop && ends(end_ids);
-  if (model_ends || ends(seq.request.stop_ids)) return finish(seq.id, FinishReason::kStop);
-  StreamEvent event{seq.id, "", {id}};
+  const auto done = [&](FinishReason reason) {
+    finish(seq.request_id, seq.choice, reason);
+    return Accepted::kFinished;
+  };
+  const bool model_ends = seq.request->end_tokens == EndTokens::kStop && ends(options_.end_ids);
+  if (model_ends || ends(seq.request->stop_ids)) return done(FinishReason::kStop);
+  StreamEvent event{seq.request_id, seq.choice, "", {id}};
   if (seq.decoder) event.text = seq.stops.push(seq.decoder->push(id));
-  events.push_back(std::move(event));
-  if (seq.stops.stopped()) return finish(seq.id, FinishReason::kStop);
-  if (static_cast<int32_t>(seq.ids.size()) >= seq.max_ids) finish(seq.id, FinishReason::kLength);
-}
-
-void Engine::Impl::finish(SeqId id, FinishReason reason, Status status) {
-  const std::unique_ptr<Sequence> seq = scheduler->remove(id);
-  if (seq == nullptr) return;
-  // A sequence that failed leaves nothing behind that others could take over.
-  const int32_t n_kept = reason == FinishReason::kError ? 0 : seq->n_cached;
-  runner->cache().finish(seq->ids, n_kept, seq->pages, runner->step());
-  StreamEvent event{id};
-  if (seq->decoder && !seq->stops.stopped()) {
-    event.text = seq->stops.push(seq->decoder->finish());
-    event.text += seq->stops.finish();
-  }
-  event.finish = reason;
-  event.status = std::move(status);
-  const auto now = Sequence::Clock::now();
-  const auto seconds = [](auto from, auto to) { return std::chrono::duration<double>(to - from).count(); };
-  event.usage.prompt_tokens = seq->n_prompt;
-  event.usage.cached_tokens = seq->n_reused;
-  event.usage.completion_tokens = seq->n_generated();
-  if (seq->n_generated() > 0) {
-    event.usage.prompt_seconds = seconds(seq->started, seq->first_token);
-    event.usage.decode_seconds = seconds(seq->first_token, now);
-  }
-  events.push_back(std::move(event));
+  events_.push_back(std::move(event));
+  if (seq.stops.stopped()) return done(FinishReason::kStop);
+  if (static_cast<int32_t>(seq.ids.size()) >= seq.max_ids) return done(FinishReason::kLength);
+  return Accepted::kGoesOn;
 }
 
 }  // namespace skua

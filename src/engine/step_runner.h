@@ -1,0 +1,33 @@
+// What the loop needs of a model: run a batch, give logits, move cache pages. Runner is the real one; the
+// simulator's has scripted logits and no model.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/status.h"
+#include "cache/cache_manager.h"
+#include "engine/batch.h"
+
+namespace skua {
+
+class StepRunner {
+ public:
+  virtual ~StepRunner() = default;
+
+  /// Runs one step and returns when its logits can be read. Errors: kInvalidArgument (sizes), kInternal.
+  virtual Status run(const Batch& batch) = 0;
+
+  /// Logits of the last run, row-major [batch.rows, n_vocab].
+  virtual Result<std::vector<float>> logits() const = 0;
+
+  /// Copies a page in the slab of every slot of its group. Runs at once, between steps.
+  virtual Status copy_page(const PageCopy& copy) = 0;
+
+  virtual CacheManager& cache() = 0;
+
+  /// Number of the newest completed step.
+  virtual uint64_t step() const = 0;
+};
+
+}  // namespace skua
