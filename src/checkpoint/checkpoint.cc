@@ -36,6 +36,9 @@ Result<std::unique_ptr<Checkpoint>> open_checkpoint(const std::filesystem::path&
                      "safetensors, a .safetensors file or a .gguf file");
   }
   if (error) return io_error("[checkpoint] " + path.string() + ": " + error.message());
+  if (!std::filesystem::is_directory(status) && !std::filesystem::is_regular_file(status)) {
+    return invalid_argument("[checkpoint] " + path.string() + " is neither a folder nor a regular file");
+  }
   if (std::filesystem::is_directory(status) || path.extension() == ".safetensors")
     return open_safetensors(path);
   if (path.extension() == ".gguf" || has_gguf_magic(path)) return open_gguf(path);

@@ -34,6 +34,9 @@ Result<fs::path> resolve_in_folder(const fs::path& folder, std::string_view name
   if (error) return not_found("[checkpoint] " + folder.string() + ": " + error.message());
   const fs::path file = fs::canonical(root / std::string(name), error);
   if (error) return not_found("[checkpoint] " + path.string() + ": " + error.message());
+  if (!fs::is_regular_file(file, error)) {
+    return invalid_argument("[checkpoint] " + path.string() + " is no regular file");
+  }
   if (lies_inside(file, root)) return path;
   if (root.parent_path().filename() == "snapshots") {
     const fs::path blobs = fs::canonical(root.parent_path().parent_path() / "blobs", error);

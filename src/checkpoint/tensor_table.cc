@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/math.h"
+#include "checkpoint/printable.h"
 
 namespace skua {
 namespace {
@@ -26,15 +27,17 @@ MatrixShape matrix_shape(std::span<const int64_t> shape) {
 Status check_planes(const StoredTensor& tensor) {
   const TensorEntry& entry = tensor.entry;
   const auto n = element_count(entry.shape);
-  if (!n) return data_loss("tensor " + entry.name + " has the impossible shape " + shape_text(entry.shape));
+  if (!n)
+    return data_loss("tensor " + printable(entry.name) + " has the impossible shape " +
+                     shape_text(entry.shape));
   if (!tensor.format || *n == 0) return ok_status();
   const Format& format = *tensor.format;
   const MatrixShape matrix = matrix_shape(entry.shape);
   const auto block = static_cast<uint64_t>(block_cols(format));
   if (matrix.cols % block != 0) {
-    return data_loss("tensor " + entry.name + " is stored as " + format_name(format) + " with rows of " +
-                     std::to_string(matrix.cols) + " elements; rows must be multiples of " +
-                     std::to_string(block));
+    return data_loss("tensor " + printable(entry.name) + " is stored as " + format_name(format) +
+                     " with rows of " + std::to_string(matrix.cols) +
+                     " elements; rows must be multiples of " + std::to_string(block));
   }
   for (size_t p = 0; p < 3; ++p) {
     // A row of at most 2^63 elements of at most 4 bytes may wrap: bound the columns before asking for its
@@ -44,9 +47,9 @@ Status check_planes(const StoredTensor& tensor) {
                                                                         static_cast<int64_t>(matrix.cols)))
                              : std::nullopt;
     if (wanted && *wanted == tensor.planes[p].size()) continue;
-    return data_loss("tensor " + entry.name + " " + shape_text(entry.shape) + " as " + format_name(format) +
-                     " needs " + (wanted ? std::to_string(*wanted) : "more than 2^64") + " bytes, " +
-                     std::to_string(tensor.planes[p].size()) + " are stored");
+    return data_loss("tensor " + printable(entry.name) + " " + shape_text(entry.shape) + " as " +
+                     format_name(format) + " needs " + (wanted ? std::to_string(*wanted) : "more than 2^64") +
+                     " bytes, " + std::to_string(tensor.planes[p].size()) + " are stored");
   }
   return ok_status();
 }
@@ -94,7 +97,7 @@ Status TensorTable::finish() {
   places.reserve(order.size());
   for (const size_t i : order) {
     if (!entries.empty() && entries.back().name == entries_[i].name) {
-      return data_loss("tensor " + entries_[i].name + " appears twice");
+      return data_loss("tensor " + printable(entries_[i].name) + " appears twice");
     }
     entries.push_back(std::move(entries_[i]));
     places.push_back(std::move(places_[i]));
@@ -114,7 +117,7 @@ const TensorTable::Place* TensorTable::find_place(std::string_view name) const {
 
 Result<EncodedMatrix> TensorTable::matrix(std::string_view name, std::string_view source) const {
   const Place* place = find_place(name);
-  const auto where = "[checkpoint] " + std::string(source) + ": tensor " + std::string(name);
+  const auto where = "[checkpoint] " + std::string(source) + ": tensor " + printable(name);
   if (place == nullptr) return not_found(where + " does not exist");
   const TensorEntry& entry = entries_[static_cast<size_t>(place - places_.data())];
   if (!place->format) return unsupported(where + " " + place->refusal);

@@ -1,6 +1,7 @@
 // Model folders: which files count, what the index may say, links, side files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors_builder.h"
@@ -189,6 +190,16 @@ TEST_F(FolderTest, SaysWhatIsMissing) {
   EXPECT_THAT(error_of(folder.path() / "one.safetensors"), HasSubstr("config.json"));
   folder.write("config.json", "{\"a\":");
   EXPECT_THAT(error_of(folder.path()), HasSubstr("config.json"));
+}
+
+TEST_F(FolderTest, PipesAndFoldersInPlaceOfFilesAreRefusedAtOnce) {
+  ASSERT_EQ(::mkfifo((folder.path() / "model.safetensors").c_str(), 0600), 0);
+  EXPECT_THAT(error_of(folder.path()), HasSubstr("no regular file"));
+  EXPECT_THAT(error_of(folder.path() / "model.safetensors"),
+              HasSubstr("neither a folder nor a regular file"));
+  fs::remove(folder.path() / "model.safetensors");
+  fs::create_directory(folder.path() / "model.safetensors");
+  EXPECT_THAT(error_of(folder.path()), HasSubstr("no regular file"));
 }
 
 TEST_F(FolderTest, TypesThatAreNoWeightsAreListedAndRefusedByName) {
