@@ -29,6 +29,7 @@ Status check_options(const EngineOptions& options) {
   SKUA_RETURN_IF_ERROR(range("threads", options.n_threads, 1, 1024));
   SKUA_RETURN_IF_ERROR(range("context", options.context, 0, 1 << 24));
   SKUA_RETURN_IF_ERROR(range("sequences", options.max_seqs, 1, 4096));
+  SKUA_RETURN_IF_ERROR(range("cache tokens", options.cache_tokens, 0, INT32_MAX));
   return range("prefill chunk", options.prefill_chunk, 1, 65536);
 }
 
@@ -74,8 +75,9 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
                         load_model(*impl->checkpoint, *impl->backend, o.config_policy, progress));
   SKUA_ASSIGN_OR_RETURN(o.context, resolve_context(o.context, impl->model.info.max_context));
   o.prefill_chunk = std::max(o.prefill_chunk, o.max_seqs);
-  SKUA_ASSIGN_OR_RETURN(impl->runner, Runner::create(impl->model, *impl->backend,
-                                                     {o.context, o.prefill_chunk, o.max_seqs, o.fusion}));
+  SKUA_ASSIGN_OR_RETURN(impl->runner,
+                        Runner::create(impl->model, *impl->backend,
+                                       {o.context, o.prefill_chunk, o.max_seqs, o.fusion, o.cache_tokens}));
   CoreOptions core;
   core.context = o.context;
   core.n_vocab = impl->model.info.n_vocab;

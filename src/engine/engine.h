@@ -28,6 +28,7 @@ struct EngineOptions {
   int32_t n_threads = 0;         // 0 = one per available CPU
   int32_t context = 0;           // tokens a sequence may hold; 0 = the model's own limit, at most 8192
   int32_t max_seqs = 1;          // sequences held at once
+  int32_t cache_tokens = 0;      // tokens of all sequences together; 0 = max_seqs whole contexts
   int32_t prefill_chunk = 512;   // most tokens of one step
   Fusion fusion = Fusion::kOn;
   ConfigPolicy config_policy = ConfigPolicy::kStrict;

@@ -42,7 +42,10 @@ Status Runner::allocate() {
   CacheLayout layout = make_cache_layout(model_.graph);
   std::vector<int32_t> n_pages;
   for (const CacheGroup& group : layout.groups) {
-    n_pages.push_back(pages_per_sequence(group, options_.context, options_.max_tokens) * options_.max_seqs);
+    const int32_t per_seq = pages_per_sequence(group, options_.context, options_.max_tokens);
+    const int32_t budget =
+        options_.cache_tokens > 0 ? ceil_div(options_.cache_tokens, kPageTokens) : INT32_MAX;
+    n_pages.push_back(std::min(per_seq * options_.max_seqs, std::max(per_seq, budget)));
   }
   cache_ = std::make_unique<CacheManager>(std::move(layout), n_pages);
   for (size_t slot = 0; slot < model_.graph.slots.size(); ++slot) {

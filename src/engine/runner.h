@@ -18,6 +18,7 @@ struct RunnerOptions {
   int32_t max_tokens = 512;  // tokens of one step
   int32_t max_seqs = 4;      // sequences of one step and of the cache
   Fusion fusion = Fusion::kOn;
+  int32_t cache_tokens = 0;  // of all sequences together; 0 = max_seqs whole contexts; never less than one
 };
 
 class Runner final : public StepRunner {

@@ -71,6 +71,9 @@ class ScriptedRunner final : public StepRunner {
   CacheManager& cache() override { return cache_; }
   uint64_t step() const override { return step_; }
 
+  /// What a page that is freed a step early looks like: somebody else's tokens in it.
+  void plant_early_reuse(uint64_t random) { slab_[random % slab_.size()] = kVocab - 1; }
+
   bool fail_next = false;
   uint64_t n_tokens = 0;
   int32_t most_pages = 0;
@@ -195,9 +198,10 @@ class Client {
       ++counts[event.finish];
       const auto want = solo(requests_[event.seq.value()], event.choice, context_);
       if (event.finish == FinishReason::kStop || event.finish == FinishReason::kLength) {
-        EXPECT_EQ(ids, want);
+        n_mismatches += ids == want ? 0 : 1;
       } else {
-        EXPECT_TRUE(ids.size() <= want.size() && std::equal(ids.begin(), ids.end(), want.begin()));
+        const bool begins = ids.size() <= want.size() && std::equal(ids.begin(), ids.end(), want.begin());
+        n_mismatches += begins ? 0 : 1;
       }
       open_.erase(found);
     }
@@ -208,6 +212,7 @@ class Client {
 
   int n_submitted = 0;
   int n_refused = 0;
+  int n_mismatches = 0;  // replies that differ from their solo run
   std::map<FinishReason, int> counts;
 
  private:
@@ -242,6 +247,7 @@ std::map<FinishReason, int> simulate(uint64_t seed, int n_requests, int32_t n_pa
     client.step();
     if (::testing::Test::HasFailure()) return client.counts;
   }
+  EXPECT_EQ(client.n_mismatches, 0);
   EXPECT_EQ(client.n_open(), 0u) << "replies that never ended";
   EXPECT_LE(sim.runner.most_pages, n_pages);
   sim.runner.cache().prefixes().clear(sim.runner.step());
@@ -271,6 +277,17 @@ TEST(Simulator, EveryReplyEndsOnceAndEqualsItsSoloRun) {
   EXPECT_GT(all[FinishReason::kLength], 1000);
   EXPECT_GT(all[FinishReason::kCancelled], 100);
   EXPECT_GT(all[FinishReason::kError], 100);
+}
+
+TEST(Simulator, APageThatIsReusedEarlyIsCaught) {
+  Simulation sim(8, 4, 128);
+  Client client(sim, 3, 128);
+  while (client.n_submitted < 300 || !sim.core->idle()) {
+    if (client.n_submitted < 300) client.submit_one();
+    if (client.random() % 4 == 0) sim.runner.plant_early_reuse(client.random());
+    client.step();
+  }
+  EXPECT_GT(client.n_mismatches, 0);
 }
 
 TEST(Simulator, DrainFinishesWhatRunsAndTakesNothingMore) {
