@@ -81,8 +81,13 @@ struct Counts {
 
 Result<Counts> read_start(GgufCursor& cursor, GgufHeader& header) {
   std::span<const std::byte> magic;
+  const GgufCursor start = cursor;
   if (!cursor.take_bytes(4, magic) || std::memcmp(magic.data(), "GGUF", 4) != 0) {
-    return data_loss("the file does not start with \"GGUF\"; it is no GGUF file");
+    if (start.left() < 24)
+      return data_loss("the file has " + std::to_string(start.left()) +
+                       " bytes; it is cut short or no GGUF file, fetch it again");
+    return data_loss(
+        "the file does not start with \"GGUF\"; it is no GGUF file, or a pointer that git lfs left");
   }
   Counts counts;
   if (!cursor.take(header.version)) return data_loss("the file ends after \"GGUF\"; fetch it again");
@@ -139,7 +144,8 @@ Status read_info(GgufCursor& cursor, TensorInfo& out) {
 Result<std::vector<TensorInfo>> read_infos(GgufCursor& cursor, uint64_t count) {
   if (count > cursor.left() / kMinInfoBytes) {
     return data_loss("the header announces " + std::to_string(count) + " tensors, " +
-                     std::to_string(cursor.left()) + " bytes are left in the file");
+                     std::to_string(cursor.left()) +
+                     " bytes are left in the file; it is cut short or damaged, fetch it again");
   }
   std::vector<TensorInfo> infos(count);
   for (TensorInfo& info : infos) {

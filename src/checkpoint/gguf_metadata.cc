@@ -82,7 +82,8 @@ Result<GgufArray> take_array(GgufCursor& cursor) {
   const auto least = checked_mul(count, element);
   if (!least || *least > cursor.left()) {
     return data_loss("an array is said to have " + std::to_string(count) + " elements, " +
-                     std::to_string(cursor.left()) + " bytes are left in the file");
+                     std::to_string(cursor.left()) +
+                     " bytes are left in the file; it is cut short or damaged, fetch it again");
   }
   GgufCursor end = cursor;
   if (strings) {
@@ -158,7 +159,8 @@ uint64_t gguf_scalar_bytes(GgufType type) {
 Status read_gguf_metadata(GgufCursor& cursor, uint64_t count, GgufHeader& header) {
   if (count > kMaxPairs || count > cursor.left() / kMinPairBytes) {
     return data_loss("the header announces " + std::to_string(count) + " metadata entries, " +
-                     std::to_string(cursor.left()) + " bytes are left in the file");
+                     std::to_string(cursor.left()) +
+                     " bytes are left in the file; it is cut short or damaged, fetch it again");
   }
   uint64_t budget = kMaxCopiedElements;
   std::map<std::string_view, uint64_t> seen;

@@ -96,8 +96,8 @@ TEST(Gguf, RefusesABadAlignmentKey) {
 }
 
 TEST(Gguf, RefusesWhatIsNoGguf) {
-  EXPECT_THAT(refusal(""), HasSubstr("no GGUF file"));
-  EXPECT_THAT(refusal("GGU"), HasSubstr("no GGUF file"));
+  EXPECT_THAT(refusal(""), HasSubstr("has 0 bytes"));
+  EXPECT_THAT(refusal("GGU"), HasSubstr("has 3 bytes"));
   EXPECT_THAT(refusal("GGML........................"), HasSubstr("no GGUF file"));
   GgufBuilder b;
   b.version = 1;
