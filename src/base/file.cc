@@ -44,7 +44,6 @@ Status write_all(int fd, std::string_view contents, const std::filesystem::path&
     if (n < 0) return errno_status(path, "write");
     contents.remove_prefix(static_cast<size_t>(n));
   }
-  if (::fsync(fd) != 0) return errno_status(path, "sync");
   return ok_status();
 }
 
@@ -94,14 +93,42 @@ Result<std::string> read_file(const std::filesystem::path& path, uint64_t max_by
   return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
-Status write_file_atomic(const std::filesystem::path& path, std::string_view contents) {
+FileWriter::FileWriter(std::filesystem::path path, std::string temporary, int fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+
+FileWriter::FileWriter(FileWriter&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)) {}
+
+FileWriter::~FileWriter() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+Result<FileWriter> FileWriter::create(const std::filesystem::path& path) {
   std::string temporary = path.string() + ".XXXXXX";
-  Descriptor file{::mkstemp(temporary.data())};
-  if (file.fd < 0) return errno_status(temporary, "create");
-  Status status = write_all(file.fd, contents, temporary);
-  if (status.ok() && ::rename(temporary.c_str(), path.c_str()) != 0) status = errno_status(path, "rename to");
-  if (!status.ok()) ::unlink(temporary.c_str());
-  return status;
+  const int fd = ::mkstemp(temporary.data());
+  if (fd < 0) return errno_status(path, "create");
+  return FileWriter(path, std::move(temporary), fd);
+}
+
+Status FileWriter::append(std::span<const std::byte> bytes) {
+  return write_all(fd_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path_);
+}
+
+Status FileWriter::commit() {
+  if (::fsync(fd_) != 0) return errno_status(path_, "sync");
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) return errno_status(path_, "rename to");
+  ::close(std::exchange(fd_, -1));
+  return ok_status();
+}
+
+Status write_file_atomic(const std::filesystem::path& path, std::string_view contents) {
+  SKUA_ASSIGN_OR_RETURN(FileWriter file, FileWriter::create(path));
+  SKUA_RETURN_IF_ERROR(file.append(std::as_bytes(std::span(contents))));
+  return file.commit();
 }
 
 }  // namespace skua

@@ -38,6 +38,28 @@ class MappedFile {
 /// Reads a whole file. Errors: kNotFound, kIo, kInvalidArgument when it is larger than `max_bytes`.
 Result<std::string> read_file(const std::filesystem::path& path, uint64_t max_bytes = uint64_t{1} << 30);
 
+/// A file that appears whole or not at all: written beside its place, renamed by commit(), removed otherwise.
+class FileWriter {
+ public:
+  /// Errors: kNotFound (folder), kIo.
+  static Result<FileWriter> create(const std::filesystem::path& path);
+
+  FileWriter(FileWriter&& other) noexcept;
+  FileWriter& operator=(FileWriter&&) = delete;
+  ~FileWriter();
+
+  /// Errors: kResourceExhausted (disk full), kIo.
+  Status append(std::span<const std::byte> bytes);
+  Status commit();
+
+ private:
+  FileWriter(std::filesystem::path path, std::string temporary, int fd);
+
+  std::filesystem::path path_;
+  std::string temporary_;
+  int fd_ = -1;
+};
+
 /// Writes through a temporary file in the same folder and renames it, so that a reader sees all or nothing.
 /// Errors: kIo, kResourceExhausted (disk full); the temporary file is removed.
 Status write_file_atomic(const std::filesystem::path& path, std::string_view contents);

@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "engine/load.h"
 #include "engine/runner.h"
+#include "engine/state_file.h"
 #include "engine/text_setup.h"
 #include "models/gguf_import.h"
 
@@ -110,6 +111,14 @@ void Engine::drain() { impl_->core->drain(); }
 std::vector<StreamEvent> Engine::step() { return impl_->core->step(); }
 bool Engine::idle() const { return impl_->core->idle(); }
 const CoreCounters& Engine::counters() const { return impl_->core->counters(); }
+
+Result<int32_t> Engine::save_state(std::span<const int32_t> ids, const std::filesystem::path& path) {
+  return skua::save_state(*impl_->runner, ids, path);
+}
+
+Result<std::vector<int32_t>> Engine::restore_state(const std::filesystem::path& path) {
+  return skua::restore_state(*impl_->runner, path);
+}
 
 Result<std::string> Engine::print_plan(int32_t n_tokens, PlanFormat format) {
   if (n_tokens < 1 || n_tokens > impl_->options.prefill_chunk) {

@@ -90,6 +90,11 @@ class Engine {
   enum class PlanFormat : uint8_t { kText, kDot };
   Result<std::string> print_plan(int32_t n_tokens, PlanFormat format);
 
+  /// Saves what is cached of `ids`, or brings a saved state back as a cached prefix (its ids are returned),
+  /// so that a conversation goes on where it was left. Errors: see state_file.h.
+  Result<int32_t> save_state(std::span<const int32_t> ids, const std::filesystem::path& path);
+  Result<std::vector<int32_t>> restore_state(const std::filesystem::path& path);
+
   /// For tests and tools that build batches by hand. Not to be mixed with requests in flight.
   Runner& runner();
 

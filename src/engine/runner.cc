@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "backend/read_floats.h"
+#include "base/checksum.h"
 #include "base/math.h"
 
 namespace skua {
@@ -221,15 +222,61 @@ Status Runner::run(const Batch& batch) {
   return ok_status();
 }
 
-Status Runner::copy_page(const PageCopy& copy) {
+template <typename Fn>
+Status Runner::for_page(uint32_t group, int32_t page, Fn&& fn) {
+  uint64_t offset = 0;
   for (size_t slot = 0; slot < slabs_.size(); ++slot) {
-    if (cache_->layout().slot_group[slot] != copy.group) continue;
+    if (cache_->layout().slot_group[slot] != group) continue;
     const uint64_t bytes = backend_.cache_page_bytes(model_.graph.slots[slot]);
-    std::byte* slab = slabs_[slot]->data();
-    SKUA_RETURN_IF_ERROR(backend_.copy(slab + static_cast<uint64_t>(copy.to) * bytes,
-                                       slab + static_cast<uint64_t>(copy.from) * bytes, bytes));
+    SKUA_RETURN_IF_ERROR(fn(slabs_[slot]->data() + static_cast<uint64_t>(page) * bytes, offset, bytes));
+    offset += bytes;
   }
   return ok_status();
+}
+
+Status Runner::copy_page(const PageCopy& copy) {
+  return for_page(copy.group, copy.to, [&](std::byte* to, uint64_t, uint64_t bytes) {
+    const std::byte* from = to + (static_cast<int64_t>(copy.from) - copy.to) * static_cast<int64_t>(bytes);
+    return backend_.copy(to, from, bytes);
+  });
+}
+
+uint64_t Runner::page_bytes(uint32_t group) const {
+  uint64_t sum = 0;
+  for (size_t slot = 0; slot < slabs_.size(); ++slot) {
+    if (cache_->layout().slot_group[slot] == group)
+      sum += backend_.cache_page_bytes(model_.graph.slots[slot]);
+  }
+  return sum;
+}
+
+Status Runner::read_page(uint32_t group, int32_t page, std::span<std::byte> to) {
+  return for_page(group, page, [&](const std::byte* from, uint64_t offset, uint64_t bytes) {
+    return backend_.download(to.subspan(offset, bytes), from);
+  });
+}
+
+Status Runner::write_page(uint32_t group, int32_t page, std::span<const std::byte> from) {
+  return for_page(group, page, [&](std::byte* to, uint64_t offset, uint64_t bytes) {
+    return backend_.upload(to, from.subspan(offset, bytes));
+  });
+}
+
+uint64_t Runner::fingerprint() {
+  if (fingerprint_ != 0) return fingerprint_;
+  Checksum sum;
+  sum.add(print(model_.graph));
+  sum.add(backend_.arithmetic());
+  std::vector<std::byte> chunk;
+  for (const PackedWeight& weight : model_.weights) {
+    for (uint64_t begin = 0; begin < weight.buffer->bytes(); begin += 1 << 20) {
+      chunk.resize(std::min<uint64_t>(1 << 20, weight.buffer->bytes() - begin));
+      if (!backend_.download(chunk, weight.buffer->data() + begin).ok()) return 1;
+      sum.add(chunk);
+    }
+  }
+  fingerprint_ = sum.value() | 2;  // never 0 or 1
+  return fingerprint_;
 }
 
 Result<std::vector<double>> Runner::logits_f64() const {

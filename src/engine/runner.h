@@ -37,6 +37,11 @@ class Runner final : public StepRunner {
   /// The same as float64, which is what `ref` computes in.
   Result<std::vector<double>> logits_f64() const;
 
+  uint64_t page_bytes(uint32_t group) const override;
+  Status read_page(uint32_t group, int32_t page, std::span<std::byte> to) override;
+  Status write_page(uint32_t group, int32_t page, std::span<const std::byte> from) override;
+  uint64_t fingerprint() override;
+
   CacheManager& cache() override { return *cache_; }
   std::vector<PagePool>& pools() { return cache_->pools(); }  // by group
   size_t n_groups() const { return cache_->pools().size(); }
@@ -62,6 +67,8 @@ class Runner final : public StepRunner {
     uint64_t last_used = 0;
   };
 
+  template <typename Fn>
+  Status for_page(uint32_t group, int32_t page, Fn&& fn);
   Runner(const LoadedModel& model, Backend& backend, const RunnerOptions& options);
   Status allocate();
   Status check(const Batch& batch) const;
@@ -86,6 +93,7 @@ class Runner final : public StepRunner {
   uint64_t step_ = 0;
   uint64_t clock_ = 0;
   std::optional<uint64_t> order_seed_;
+  uint64_t fingerprint_ = 0;          // 0 = not worked out yet
   std::vector<int32_t> scratch_ids_;  // staging of step inputs, kept so that a step allocates nothing
   std::vector<StepSeq> scratch_seqs_;
 };

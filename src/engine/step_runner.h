@@ -2,7 +2,9 @@
 // simulator's has scripted logits and no model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -25,6 +27,15 @@ class StepRunner {
   virtual Status copy_page(const PageCopy& copy) = 0;
 
   virtual CacheManager& cache() = 0;
+
+  /// Bytes of one page of a group, over the slabs of all its slots, and moving them to and from host memory.
+  virtual uint64_t page_bytes(uint32_t group) const = 0;
+  virtual Status read_page(uint32_t group, int32_t page, std::span<std::byte> to) = 0;
+  virtual Status write_page(uint32_t group, int32_t page, std::span<const std::byte> from) = 0;
+
+  /// A number that differs when the cache would hold other bytes for the same tokens: weights, layout,
+  /// arithmetic.
+  virtual uint64_t fingerprint() = 0;
 
   /// Number of the newest completed step.
   virtual uint64_t step() const = 0;

@@ -69,6 +69,14 @@ class ScriptedRunner final : public StepRunner {
     return ok_status();
   }
   CacheManager& cache() override { return cache_; }
+  uint64_t page_bytes(uint32_t) const override { return kPageTokens * sizeof(int32_t); }
+  Status read_page(uint32_t, int32_t, std::span<std::byte>) override {
+    return unsupported("[simulator] no files");
+  }
+  Status write_page(uint32_t, int32_t, std::span<const std::byte>) override {
+    return unsupported("[simulator] no files");
+  }
+  uint64_t fingerprint() override { return 1; }
   uint64_t step() const override { return step_; }
 
   /// What a page that is freed a step early looks like: somebody else's tokens in it.

@@ -30,6 +30,10 @@ class CpuBackend final : public Backend {
            (target_.n_threads == 1 ? " thread" : " threads") + ", compute " +
            (target_.compute == CpuCompute::kF32 ? "f32" : "native");
   }
+  std::string arithmetic() const override {
+    return target_.compute == CpuCompute::kF32 ? "cpu f32"
+                                               : "cpu native";  // the same on every instruction set
+  }
   Numerics numerics() const override { return {}; }
   FusionSet fusions() const override {
     return {.add_rms_norm = true, .multi_linear = true, .gated_linear = true, .rope_kv_write = true};

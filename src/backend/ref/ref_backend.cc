@@ -84,6 +84,9 @@ class RefBackend : public Backend {
     return std::string("ref float64, ") + (pure ? "unrounded" : "rounded to the edges' types") + ", " +
            std::to_string(pool_.n_threads()) + " threads";
   }
+  std::string arithmetic() const override {
+    return options_.rounding == RefRounding::kPure ? "ref f64" : "ref rounded";
+  }
   Numerics numerics() const override { return options_.numerics; }
   FusionSet fusions() const override {
     return {.add_rms_norm = true, .multi_linear = true, .gated_linear = true, .rope_kv_write = true};
