@@ -69,10 +69,10 @@ void AddedVocabulary::Trie::insert(std::string_view text, uint32_t token) {
   nodes[node].token = static_cast<int32_t>(token);
 }
 
-int32_t AddedVocabulary::Trie::match(std::string_view text, size_t pos, size_t& length) const {
+int32_t AddedVocabulary::Trie::match(std::string_view text, size_t pos, size_t limit, size_t& length) const {
   int32_t found = -1;
   uint32_t node = 0;
-  for (size_t i = pos; i < text.size(); ++i) {
+  for (size_t i = pos; i < limit; ++i) {
     const auto byte = static_cast<uint8_t>(text[i]);
     const auto& children = nodes[node].children;
     const auto at = std::lower_bound(children.begin(), children.end(), std::pair<uint8_t, uint32_t>(byte, 0));
@@ -110,15 +110,19 @@ Result<AddedVocabulary> AddedVocabulary::make(std::vector<AddedToken> tokens, co
   return out;
 }
 
-std::vector<AddedSplit> AddedVocabulary::split(std::string_view text, AddedStage stage,
-                                               AddedScope scope) const {
+std::vector<AddedSplit> AddedVocabulary::split(std::string_view text, AddedStage stage, AddedScope scope,
+                                               std::span<const uint32_t> breaks) const {
   const Trie& trie = set(stage, scope);
   std::vector<AddedSplit> splits;
   size_t last = 0;
   for (size_t pos = 0; pos < text.size() && !trie.tokens.empty();) {
     size_t length = 0;
-    const int32_t index =
-        trie.starts[static_cast<uint8_t>(text[pos])] ? trie.match(text, pos, length) : int32_t{-1};
+    int32_t index = -1;
+    if (trie.starts[static_cast<uint8_t>(text[pos])]) {
+      while (!breaks.empty() && breaks.front() <= pos) breaks = breaks.subspan(1);
+      const size_t limit = breaks.empty() ? text.size() : std::min<size_t>(breaks.front(), text.size());
+      index = trie.match(text, pos, limit, length);
+    }
     if (index < 0) {
       ++pos;
       continue;

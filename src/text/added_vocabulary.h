@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -41,12 +42,15 @@ class AddedVocabulary {
   static Result<AddedVocabulary> make(std::vector<AddedToken> tokens, const Normalizer* normalizer);
 
   /// Consecutive splits of `text`; leftmost, then longest match.
-  std::vector<AddedSplit> split(std::string_view text, AddedStage stage, AddedScope scope) const;
+  /// `breaks`: ascending positions in `text` that no token may reach across.
+  std::vector<AddedSplit> split(std::string_view text, AddedStage stage, AddedScope scope,
+                                std::span<const uint32_t> breaks = {}) const;
   bool empty(AddedStage stage) const { return set(stage, AddedScope::kAll).tokens.empty(); }
 
   const AddedToken* by_id(int32_t id) const;
   const AddedToken* by_content(std::string_view content) const;
   int32_t id_limit() const { return id_limit_; }
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
 
  private:
   struct Node {
@@ -58,8 +62,9 @@ class AddedVocabulary {
     std::vector<uint32_t> tokens;
     bool starts[256] = {};
     void insert(std::string_view text, uint32_t token);
-    /// Index of the longest token at `pos` and its length; -1 when there is none.
-    int32_t match(std::string_view text, size_t pos, size_t& length) const;
+    /// Index of the longest token at `pos` that ends at `limit` or before, and its length; -1 when there is
+    /// none.
+    int32_t match(std::string_view text, size_t pos, size_t limit, size_t& length) const;
   };
 
   const Trie& set(AddedStage stage, AddedScope scope) const {

@@ -74,6 +74,13 @@ class Pipeline : public Tokenizer, private Spellings {
     const AddedToken* token = added_.by_id(id);
     return token != nullptr && token->special;
   }
+  std::vector<std::string> control_texts() const override {
+    std::vector<std::string> out;
+    for (const AddedToken& token : added_.tokens()) {
+      if (is_control_token(token) && !token.content.empty()) out.push_back(token.content);
+    }
+    return out;
+  }
   const SpecialIds& special_ids() const override { return spec_.special; }
   const std::vector<std::string>& notes() const override { return spec_.notes; }
 
@@ -111,10 +118,10 @@ class Pipeline : public Tokenizer, private Spellings {
     if (text.size() > kMaxTextBytes) return invalid_argument("[tokenizer] text is longer than 1 GiB");
     if (!is_valid_utf8(text)) return invalid_argument("[tokenizer] text is not valid UTF-8");
     const AddedScope scope = options.parse_special ? AddedScope::kAll : AddedScope::kPlainOnly;
-    const Track track = out.offsets != nullptr ? Track::kYes : Track::kNo;
+    const Track track = out.offsets != nullptr || !options.breaks.empty() ? Track::kYes : Track::kNo;
     const auto scratch = spec_.model->make_scratch(text.size());
     std::vector<ModelToken> tokens;
-    for (const AddedSplit& split : added_.split(text, AddedStage::kRaw, scope)) {
+    for (const AddedSplit& split : added_.split(text, AddedStage::kRaw, scope, options.breaks)) {
       AlignedText part(text.substr(split.begin, split.end - split.begin), static_cast<uint32_t>(split.begin),
                        track);
       if (split.id >= 0) {
@@ -122,7 +129,7 @@ class Pipeline : public Tokenizer, private Spellings {
         continue;
       }
       if (spec_.normalizer) SKUA_RETURN_IF_ERROR(spec_.normalizer->normalize(part));
-      SKUA_RETURN_IF_ERROR(run_normalized(part, scope, *scratch, tokens, out));
+      SKUA_RETURN_IF_ERROR(run_normalized(part, {scope, options.breaks}, *scratch, tokens, out));
     }
     return ok_status();
   }
@@ -133,12 +140,27 @@ class Pipeline : public Tokenizer, private Spellings {
   }
 
   // A part that holds no raw added token: look for the normalized ones, hand the rest to the model.
-  Status run_normalized(const AlignedText& part, AddedScope scope, ModelScratch& scratch,
+  // Which added tokens count in a text.
+  struct AddedRules {
+    AddedScope scope;
+    std::span<const uint32_t> breaks;
+  };
+
+  // Whether a split of a normalized text came from input with a break inside.
+  static bool crosses_break(const AlignedText& part, const AddedSplit& split,
+                            std::span<const uint32_t> breaks) {
+    if (breaks.empty()) return false;
+    const TextSpan origin = part.origin(split.begin, split.end);
+    const auto at = std::upper_bound(breaks.begin(), breaks.end(), origin.begin);
+    return at != breaks.end() && *at < origin.end;
+  }
+
+  Status run_normalized(const AlignedText& part, AddedRules rules, ModelScratch& scratch,
                         std::vector<ModelToken>& tokens, TokenOutput out) const {
     if (added_.empty(AddedStage::kNormalized)) return run_segment(part, scratch, tokens, out);
-    for (const AddedSplit& split : added_.split(part.text(), AddedStage::kNormalized, scope)) {
+    for (const AddedSplit& split : added_.split(part.text(), AddedStage::kNormalized, rules.scope)) {
       AlignedText piece = part.slice(split.begin, split.end);
-      if (split.id >= 0) {
+      if (split.id >= 0 && !crosses_break(part, split, rules.breaks)) {
         emit_added(split.id, piece, out);
       } else {
         SKUA_RETURN_IF_ERROR(run_segment(std::move(piece), scratch, tokens, out));

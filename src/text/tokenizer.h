@@ -23,6 +23,9 @@ struct EncodeOptions {
   /// are spelled out as ordinary characters; only plain added tokens (runs of spaces, say) are still
   /// recognised.
   bool parse_special = true;
+  /// Byte positions in the text, ascending, that no added token may reach across: a token that would hold the
+  /// bytes on both sides of one is spelled out. For prompts that quote control text; see prompt.h.
+  std::span<const uint32_t> breaks;
 };
 
 /// Half-open byte range in the text given to encode().
@@ -97,6 +100,9 @@ class Tokenizer {
   virtual bool is_special(int32_t id) const = 0;
 
   virtual const SpecialIds& special_ids() const = 0;
+
+  /// Texts of the control tokens: those that EncodeOptions::parse_special = false spells out.
+  virtual std::vector<std::string> control_texts() const = 0;
 
   /// Things in the vocabulary file that were accepted but do nothing here (dropout, say), one sentence each.
   virtual const std::vector<std::string>& notes() const = 0;

@@ -1,6 +1,7 @@
 // ICU behind the functions of unicode.h.
 #include "text/unicode.h"
 
+#include <unicode/locid.h>
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
@@ -64,6 +65,25 @@ void append_lower(std::u32string& out, char32_t c) {
     out.push_back(to_lower_simple(c));
   }
 }
+
+std::string lower_case(std::string_view text) {
+  std::string out;
+  icu::UnicodeString::fromUTF8(text).toLower(icu::Locale::getRoot()).toUTF8String(out);
+  return out;
+}
+
+std::string upper_case(std::string_view text) {
+  std::string out;
+  icu::UnicodeString::fromUTF8(text).toUpper(icu::Locale::getRoot()).toUTF8String(out);
+  return out;
+}
+
+char32_t to_title_simple(char32_t c) { return static_cast<char32_t>(u_totitle(icu(c))); }
+bool is_cased(char32_t c) { return u_hasBinaryProperty(icu(c), UCHAR_CASED); }
+bool is_upper_case(char32_t c) { return u_hasBinaryProperty(icu(c), UCHAR_UPPERCASE); }
+bool is_lower_case(char32_t c) { return u_hasBinaryProperty(icu(c), UCHAR_LOWERCASE); }
+bool is_letter(char32_t c) { return in_category(c, U_GC_L_MASK); }
+bool is_decimal_digit(char32_t c) { return in_category(c, U_GC_ND_MASK); }
 
 bool is_inert(NormalForm form, char32_t c) { return c < 0x80 || normalizer(form).isInert(icu(c)); }
 

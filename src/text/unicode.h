@@ -18,6 +18,16 @@ char32_t to_lower_simple(char32_t c);
 /// Full lower case of one character (U+0130 gives two), without context.
 void append_lower(std::u32string& out, char32_t c);
 
+/// Full case mapping of a text, with context (final sigma), in no particular language.
+std::string lower_case(std::string_view text);
+std::string upper_case(std::string_view text);
+char32_t to_title_simple(char32_t c);
+bool is_cased(char32_t c);
+bool is_upper_case(char32_t c);     // Uppercase
+bool is_lower_case(char32_t c);     // Lowercase
+bool is_letter(char32_t c);         // L
+bool is_decimal_digit(char32_t c);  // Nd
+
 enum class NormalForm : uint8_t { kNfc, kNfd, kNfkc, kNfkd };
 
 /// True when `c` is unchanged by the form whatever stands beside it.

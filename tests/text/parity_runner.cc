@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "text/chat_template.h"
 #include "text/detokenizer.h"
 #include "text/gguf_vocab.h"
 #include "text/tokenizer.h"
@@ -122,7 +123,39 @@ Status run_bench(const Tokenizer& tokenizer, const std::string& path) {
   return ok_status();
 }
 
+Json render_one(const ChatTemplate& chat_template, const Json& variables) {
+  // The same instant as tools/text_parity gives to the reference.
+  const RenderOptions options{.now = [] { return LocalTime{2024, 7, 9, 5, 6, 7, 0}; }};
+  Json line = Json::object();
+  const auto out = chat_template.render(variables, options);
+  if (out.ok()) {
+    line.set("out", *out);
+  } else {
+    line.set("error", out.status().message());
+  }
+  return line;
+}
+
+// PATH holds [{"template": text, "cases": [variables...]}...].
+Status run_render(const std::string& path) {
+  SKUA_ASSIGN_OR_RETURN(const Json jobs, read_json(path));
+  for (const Json& job : jobs.items()) {
+    const auto parsed = ChatTemplate::parse(job.find("template")->as_string());
+    for (const Json& variables : job.find("cases")->items()) {
+      Json line = Json::object();
+      if (parsed.ok()) {
+        line = render_one(*parsed, variables);
+      } else {
+        line.set("error", parsed.status().message());
+      }
+      std::cout << line.dump() << '\n';
+    }
+  }
+  return ok_status();
+}
+
 Status run(const std::vector<std::string>& args) {
+  if (args.size() == 2 && args[0] == "render") return run_render(args[1]);
   if (args.size() != 4) return invalid_argument("usage: text_parity_runner encode|bench KIND FILE TEXTS");
   SKUA_ASSIGN_OR_RETURN(const auto tokenizer, load(args[1], args[2]));
   return args[0] == "encode" ? run_encode(*tokenizer, args[3]) : run_bench(*tokenizer, args[3]);

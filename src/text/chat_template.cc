@@ -1,0 +1,70 @@
+// ChatTemplate over the interpreter in jinja/.
+#include "text/chat_template.h"
+
+#include <chrono>
+#include <ctime>
+
+#include "text/jinja/interpreter.h"
+#include "text/jinja/parser.h"
+
+namespace skua {
+namespace {
+
+LocalTime system_time() {
+  const auto now = std::chrono::system_clock::now();
+  const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
+  std::tm local{};
+  localtime_r(&seconds, &local);
+  const auto micros =
+      std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1'000'000;
+  return {local.tm_year + 1900, local.tm_mon + 1, local.tm_mday,           local.tm_hour,
+          local.tm_min,         local.tm_sec,     static_cast<int>(micros)};
+}
+
+jinja::ClockTime clock_time(const LocalTime& t) {
+  jinja::ClockTime out{t.year, t.month, t.day, t.hour, t.minute, t.second, 0, 0, t.microsecond};
+  std::tm day{};
+  day.tm_year = t.year - 1900;
+  day.tm_mon = t.month - 1;
+  day.tm_mday = t.day;
+  timegm(&day);  // fills in the day of the week and of the year
+  out.weekday = day.tm_wday;
+  out.day_of_year = day.tm_yday + 1;
+  return out;
+}
+
+}  // namespace
+
+struct ChatTemplate::Parsed {
+  std::string source;
+  jinja::Body body;
+};
+
+ChatTemplate::ChatTemplate(std::unique_ptr<Parsed> parsed) : parsed_(std::move(parsed)) {}
+ChatTemplate::ChatTemplate(ChatTemplate&&) noexcept = default;
+ChatTemplate& ChatTemplate::operator=(ChatTemplate&&) noexcept = default;
+ChatTemplate::~ChatTemplate() = default;
+
+const std::string& ChatTemplate::source() const { return parsed_->source; }
+
+Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
+  auto parsed = std::make_unique<Parsed>();
+  parsed->source = std::string(source);
+  SKUA_ASSIGN_OR_RETURN(parsed->body, jinja::parse_template(source));
+  return ChatTemplate(std::move(parsed));
+}
+
+Result<std::string> ChatTemplate::render(const Json& variables, const RenderOptions& options) const {
+  if (!variables.is_object()) return invalid_argument("[template] variables must be an object");
+  const jinja::Value values = jinja::from_json(variables);
+  if (values.depth() > jinja::kMaxDepth)
+    return invalid_argument("[template] variables are nested too deeply");
+  jinja::Limits limits;
+  limits.steps = options.max_steps;
+  limits.bytes = options.max_bytes;
+  const auto now = options.now ? options.now : system_time;
+  jinja::Interpreter interpreter(limits, [now] { return clock_time(now()); });
+  return interpreter.render(parsed_->body, values.as_dict());
+}
+
+}  // namespace skua
