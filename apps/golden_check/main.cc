@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "backend/cpu/cpu_backend.h"
-#include "backend/ref/ref_backend.h"
+#include "backend/all/make_backend.h"
+#include "base/threads.h"
 #include "golden_check/report.h"
 #include "models/families.h"
 
@@ -70,17 +70,14 @@ int exit_code(const Summary& summary, const Options& options) {
   return options.require_known && summary.n_unknown > 0 ? 1 : 0;
 }
 
+/// Goldens are float32 results, so cpu always computes in f32.
 Result<std::unique_ptr<Backend>> open_backend(const Options& options) {
-  if (options.backend == "ref") {
-    RefOptions ref;
-    ref.rounding = options.rounded ? RefRounding::kRounded : RefRounding::kPure;
-    ref.n_threads = options.threads;
-    return make_ref_backend(ref);
-  }
-  CpuOptions cpu;
-  cpu.n_threads = options.threads;
-  if (options.isa != "auto") cpu.isa = options.isa == "avx2" ? CpuIsa::kAvx2 : CpuIsa::kAvx512;
-  return make_cpu_backend(cpu);
+  BackendRequest request;
+  request.name = options.backend;
+  request.compute = options.backend == "cpu" ? "f32" : options.rounded ? "rounded" : "f64";
+  request.isa = options.isa;
+  request.n_threads = options.threads > 0 ? options.threads : available_cpus();
+  return make_backend(request);
 }
 
 int check_all(const Options& options) {
