@@ -141,7 +141,7 @@ Status EngineCore::admit() {
 }
 
 void EngineCore::propose(Sequence& seq, int32_t max_tokens) {
-  if (!seq.request->speculate || seq.n_generated() == 0) return;
+  if (options_.proposer == nullptr || !seq.request->speculate || seq.n_generated() == 0) return;
   if (seq.draft_pause > 0) {
     --seq.draft_pause;
     return;
@@ -149,7 +149,7 @@ void EngineCore::propose(Sequence& seq, int32_t max_tokens) {
   if (!gauge_.worth_it()) return;
   // No guess reaches past the reply's last token.
   const int32_t room = seq.max_ids - static_cast<int32_t>(seq.ids.size()) - 1;
-  seq.draft = prompt_lookup(seq.ids, std::min({max_tokens, room, options_.speculation.max_draft}));
+  seq.draft = options_.proposer->propose(seq, std::min({max_tokens, room, options_.speculation.max_draft}));
 }
 
 void EngineCore::count_draft(Sequence& seq, int32_t n_accepted) {
@@ -191,7 +191,25 @@ void EngineCore::finish(SeqId request, int32_t choice, FinishReason reason, Stat
     event.usage.decode_seconds = now - seq->first_token;
   }
   counters_.n_preemptions += static_cast<uint64_t>(seq->usage.n_preemptions);
+  if (options_.proposer != nullptr) options_.proposer->forget(*seq);
+  if (options_.trace != nullptr) trace_request(*seq, now);
   events_.push_back(std::move(event));
+}
+
+void EngineCore::trace_request(const Sequence& seq, double now) const {
+  const uint64_t track = seq.request_id.value();
+  const double started = seq.started < 0 ? now : seq.started;
+  options_.trace->span("queue", track, seq.submitted, started, {{"choice", seq.choice}});
+  if (seq.started < 0) return;
+  const double first = seq.first_token < 0 ? now : seq.first_token;
+  options_.trace->span("prompt", track, started, first,
+                       {{"tokens", seq.n_prompt}, {"cached", seq.usage.cached_tokens}});
+  if (seq.first_token < 0) return;
+  options_.trace->span("decode", track, first, now,
+                       {{"tokens", seq.n_generated()},
+                        {"drafted", seq.usage.drafted_tokens},
+                        {"accepted", seq.usage.accepted_tokens},
+                        {"preempted", seq.usage.n_preemptions}});
 }
 
 void EngineCore::fail_all(const Status& status) {

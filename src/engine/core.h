@@ -13,6 +13,7 @@
 #include "engine/scheduler.h"
 #include "engine/speculate.h"
 #include "engine/step_runner.h"
+#include "engine/trace.h"
 #include "text/tokenizer.h"
 
 namespace skua {
@@ -26,6 +27,8 @@ struct CoreOptions {
   std::vector<int32_t> end_ids;
   const Tokenizer* tokenizer = nullptr;  // may be null: events carry ids only
   SpeculationOptions speculation;
+  Proposer* proposer = nullptr;   // null: no guessing
+  Trace* trace = nullptr;         // null: no timeline
   std::function<double()> clock;  // seconds, never going back
 };
 
@@ -72,6 +75,8 @@ class EngineCore {
   void count_draft(Sequence& seq, int32_t n_accepted);
   void give_up_what_is_unneeded();
   void finish(SeqId request, int32_t choice, FinishReason reason, Status status = ok_status());
+  void trace_request(const Sequence& seq, double now) const;
+  void trace_step(double begin) const;
   void fail_all(const Status& status);
 
   StepRunner& runner_;

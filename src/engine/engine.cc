@@ -6,6 +6,7 @@
 
 #include "backend/all/make_backend.h"
 #include "base/threads.h"
+#include "engine/draft_model.h"
 #include "engine/load.h"
 #include "engine/runner.h"
 #include "engine/state_file.h"
@@ -30,8 +31,39 @@ Status check_options(const EngineOptions& options) {
   SKUA_RETURN_IF_ERROR(range("threads", options.n_threads, 1, 1024));
   SKUA_RETURN_IF_ERROR(range("context", options.context, 0, 1 << 24));
   SKUA_RETURN_IF_ERROR(range("sequences", options.max_seqs, 1, 4096));
+  SKUA_RETURN_IF_ERROR(range("max draft", options.max_draft, 1, 15));
   SKUA_RETURN_IF_ERROR(range("cache tokens", options.cache_tokens, 0, INT32_MAX));
   return range("prefill chunk", options.prefill_chunk, 1, 65536);
+}
+
+Result<std::unique_ptr<Proposer>> load_draft(const EngineOptions& options, Backend& backend,
+                                             const Tokenizer* tokenizer) {
+  SKUA_ASSIGN_OR_RETURN(auto checkpoint, open_checkpoint(options.draft));
+  SKUA_ASSIGN_OR_RETURN(const TextSetup text, load_text(*checkpoint));
+  if (tokenizer == nullptr || text.tokenizer == nullptr) {
+    return invalid_argument("[draft] both models need a tokenizer, to show that they share a vocabulary");
+  }
+  SKUA_RETURN_IF_ERROR(check_same_vocabulary(*tokenizer, *text.tokenizer));
+  SKUA_ASSIGN_OR_RETURN(checkpoint, import_gguf(std::move(checkpoint), options.config_policy));
+  SKUA_ASSIGN_OR_RETURN(LoadedModel model, load_model(*checkpoint, backend, options.config_policy, nullptr));
+  DraftOptions draft{std::min(options.context, model.info.max_context), options.max_seqs,
+                     options.prefill_chunk};
+  SKUA_ASSIGN_OR_RETURN(auto out, DraftModel::create(std::move(model), backend, draft));
+  return std::unique_ptr<Proposer>(std::move(out));
+}
+
+Result<std::unique_ptr<Proposer>> make_proposer(const EngineOptions& options, Backend& backend,
+                                                const Tokenizer* tokenizer) {
+  const std::string& how = options.speculate;
+  if (how != "auto" && how != "off" && how != "lookup" && how != "draft") {
+    return invalid_argument("[engine] speculate must be auto, off, lookup or draft, got \"" + how + "\"");
+  }
+  if (how == "draft" && options.draft.empty()) {
+    return invalid_argument("[engine] speculate is draft, but no draft model is given");
+  }
+  if (how == "off") return std::unique_ptr<Proposer>();
+  if (how == "lookup" || options.draft.empty()) return make_prompt_lookup();
+  return load_draft(options, backend, tokenizer);
 }
 
 }  // namespace
@@ -50,6 +82,8 @@ struct Engine::Impl {
   LoadedModel model;
   TextSetup text;
   std::unique_ptr<Runner> runner;
+  std::unique_ptr<Proposer> proposer;
+  std::unique_ptr<Trace> trace;
   std::unique_ptr<EngineCore> core;
 };
 
@@ -88,6 +122,13 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   core.end_ids.insert(core.end_ids.end(), impl->text.end_ids.begin(), impl->text.end_ids.end());
   core.tokenizer = impl->text.tokenizer.get();
   core.clock = monotonic_seconds;
+  SKUA_ASSIGN_OR_RETURN(impl->proposer, make_proposer(o, *impl->backend, impl->text.tokenizer.get()));
+  core.proposer = impl->proposer.get();
+  core.speculation.max_draft = o.max_draft;
+  if (!o.trace.empty()) {
+    SKUA_ASSIGN_OR_RETURN(impl->trace, Trace::create(o.trace));
+    core.trace = impl->trace.get();
+  }
   impl->core = std::make_unique<EngineCore>(*impl->runner, std::move(core));
   return std::unique_ptr<Engine>(new Engine(std::move(impl)));
 }

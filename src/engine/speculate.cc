@@ -22,6 +22,20 @@ std::vector<int32_t> prompt_lookup(std::span<const int32_t> ids, int32_t max_tok
   return {};
 }
 
+namespace {
+
+class PromptLookup final : public Proposer {
+ public:
+  std::vector<int32_t> propose(const Sequence& seq, int32_t max_tokens) override {
+    return prompt_lookup(seq.ids, max_tokens);
+  }
+  void forget(const Sequence&) override {}
+};
+
+}  // namespace
+
+std::unique_ptr<Proposer> make_prompt_lookup() { return std::make_unique<PromptLookup>(); }
+
 void SpeculationGauge::record(double seconds, int32_t n_drafted, int32_t n_gained) {
   constexpr double kWeight = 0.2;
   double& smoothed = n_drafted > 0 ? draft_seconds_ : plain_seconds_;

@@ -1,19 +1,37 @@
-// Guessing the next tokens from the text so far. A wrong guess costs time, never a byte: every guessed token
-// is checked against what the model and the sampler choose at its position.
+// Guessing the next tokens. A wrong guess costs time, never a byte: every guessed token is checked against
+// what the model and the sampler choose at its position.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "engine/sequence.h"
+
 namespace skua {
+
+/// Where guesses come from.
+class Proposer {
+ public:
+  virtual ~Proposer() = default;
+
+  /// At most `max_tokens` tokens that may follow seq.ids; none is fine.
+  virtual std::vector<int32_t> propose(const Sequence& seq, int32_t max_tokens) = 0;
+
+  /// The sequence has ended.
+  virtual void forget(const Sequence& seq) = 0;
+};
 
 /// Tokens that followed the most recent earlier occurrence of the last few ids (3, else 2), at most
 /// `max_tokens`. Empty if they never occurred before. Source: prompt lookup decoding, A. Saxena 2023.
 std::vector<int32_t> prompt_lookup(std::span<const int32_t> ids, int32_t max_tokens);
 
+/// Guesses from the text so far.
+std::unique_ptr<Proposer> make_prompt_lookup();
+
 struct SpeculationOptions {
-  int32_t max_draft = 8;
+  int32_t max_draft = 8;      // at most 15: a verify step has up to 16 rows of one sequence
   int32_t pause_tokens = 32;  // of one sequence, after a step that kept nothing of its guess
 };
 

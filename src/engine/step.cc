@@ -20,6 +20,7 @@ std::vector<StreamEvent> EngineCore::step() {
     if (status.ok()) status = sample();
     record_speculation(options_.clock() - begin, events_.size() - n_events);
     give_up_what_is_unneeded();
+    if (options_.trace != nullptr) trace_step(begin);
     ++counters_.n_steps;
     counters_.n_tokens += step_.batch.ids.size();
     counters_.n_rows += step_.batch.rows.size();
@@ -34,6 +35,15 @@ void EngineCore::record_speculation(double seconds, size_t n_gained) {
   const int32_t n_rows = step_.owners[0].n_rows;
   if (n_rows != static_cast<int32_t>(step_.batch.ids.size())) return;
   gauge_.record(seconds, n_rows - 1, static_cast<int32_t>(n_gained));
+}
+
+void EngineCore::trace_step(double begin) const {
+  const PagePool& pool = runner_.cache().pools()[0];
+  options_.trace->span("step", 0, begin, options_.clock(),
+                       {{"tokens", static_cast<int64_t>(step_.batch.ids.size())},
+                        {"rows", static_cast<int64_t>(step_.batch.rows.size())},
+                        {"sequences", static_cast<int64_t>(step_.batch.seqs.size())},
+                        {"pages", pool.n_pages() - pool.n_free()}});
 }
 
 Status EngineCore::sample() {

@@ -122,11 +122,13 @@ struct Simulation {
     options.max_waiting = 64;
     options.end_ids = {0};
     options.clock = [this] { return clock; };
+    options.proposer = proposer.get();
     core = std::make_unique<EngineCore>(runner, std::move(options));
   }
 
   double clock = 0;
   ScriptedRunner runner;
+  std::unique_ptr<Proposer> proposer = make_prompt_lookup();
   std::unique_ptr<EngineCore> core;
 };
 
