@@ -33,9 +33,9 @@ struct EngineOptions {
   Fusion fusion = Fusion::kOn;
   std::string speculate = "auto";  // "off", "lookup" (from the text so far), "draft" (needs draft), "auto"
                                    // (draft if given, else lookup); never changes a reply
-  std::string draft;      // path of a smaller model with the same vocabulary
-  int32_t max_draft = 8;  // tokens guessed at a time, 1 to 15
-  std::string trace;      // file for a timeline; empty = none
+  std::string draft;               // path of a smaller model with the same vocabulary
+  int32_t max_draft = 8;           // tokens guessed at a time, 1 to 15
+  std::string trace;               // file for a timeline; empty = none
   ConfigPolicy config_policy = ConfigPolicy::kStrict;
 };
 
