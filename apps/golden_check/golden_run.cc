@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "cache/page_table.h"
 #include "engine/runner.h"
 
 namespace skua::golden {
@@ -24,30 +23,21 @@ double max_error(const double* got, const float* expected, int64_t n) {
 /// One sequence driven by hand.
 class Driver {
  public:
-  explicit Driver(Runner& runner) : runner_(runner) {
-    for (PagePool& pool : runner.pools()) tables_.emplace_back(&pool);
-  }
+  explicit Driver(Runner& runner) : runner_(runner), tables_(runner.cache().new_tables()) {}
 
   /// Runs `ids` as the next tokens; returns the logits of the batch rows `rows`.
   Result<std::vector<double>> run(std::span<const int32_t> ids, const std::vector<int32_t>& rows) {
+    CacheManager& cache = runner_.cache();
+    cache.drop_windows(tables_, n_cached_, runner_.step());
     const auto n_ids = static_cast<int32_t>(ids.size());
+    SKUA_RETURN_IF_ERROR(cache.extend(tables_, n_cached_ + n_ids, runner_.step()));
     std::vector<std::span<const int32_t>> pages;
-    for (PageTable& table : tables_) {
-      SKUA_RETURN_IF_ERROR(table.extend(n_cached_ + n_ids));
-      pages.push_back(table.pages());
-    }
+    for (const PageTable& table : tables_) pages.push_back(table.pages());
     Batch batch;
     append(batch, ids, n_cached_, 0, std::move(pages));
     batch.rows = rows;
     SKUA_RETURN_IF_ERROR(runner_.run(batch));
     n_cached_ += n_ids;
-    // Pages that a window has left behind go back, as they do in the engine.
-    for (size_t group = 0; group < tables_.size(); ++group) {
-      const CacheGroup& facts = runner_.cache().layout().groups[group];
-      if (facts.kind == SlotKind::kWindow)
-        tables_[group].drop_before(n_cached_ - facts.window + 1, runner_.step());
-      runner_.pools()[group].reclaim(runner_.step());
-    }
     return runner_.logits_f64();
   }
 

@@ -69,6 +69,15 @@ TEST_P(LongContext, CpuStaysNearFloat64At2100Tokens) {
     const std::vector<int32_t> part(ids.begin() + seq.n_cached, ids.begin() + seq.n_cached + chunk);
     for (auto& logits : cpu.step({{&seq, part}})) got.push_back(std::move(logits));
   }
+  // The end of the context again, in small steps: the same bytes.
+  for (int32_t width : {1, 5}) {
+    cpu.roll_back(seq, kTokens - 10);
+    while (seq.n_cached < kTokens) {
+      const std::vector<int32_t> part(ids.begin() + seq.n_cached, ids.begin() + seq.n_cached + width);
+      const auto at = got.begin() + seq.n_cached;
+      EXPECT_EQ(first_different_row(Rows(at, at + width), cpu.step({{&seq, part}})), -1) << "width " << width;
+    }
+  }
   const double error = largest_difference(truth, got, &row);
   std::printf(
       "  %s: cpu differs from float64 by at most %.2e (position %d); f32 edges alone cost %.2e; logits "
