@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sample/random.h"
+
 namespace skua {
 namespace {
 
@@ -41,7 +43,6 @@ Status EngineCore::check(const GenerateRequest& request) const {
     return ok_status();
   };
   SKUA_RETURN_IF_ERROR(check_ids(request.prompt_ids, "token id"));
-  SKUA_RETURN_IF_ERROR(check_ids(request.stop_ids, "stop id"));
   if (request.max_tokens == 0 || request.max_tokens < -1) {
     return invalid_argument("[request] max tokens must be at least 1 (or -1 for no limit), got " +
                             std::to_string(request.max_tokens));
@@ -56,7 +57,7 @@ Status EngineCore::check(const GenerateRequest& request) const {
   if (!request.stop.empty() && options_.tokenizer == nullptr) {
     return invalid_argument("[request] stop strings need a tokenizer, and the checkpoint has none");
   }
-  return validate(request.sampling);
+  return validate(request.sampling, options_.n_vocab);
 }
 
 Result<SeqId> EngineCore::submit(GenerateRequest request) {
@@ -74,8 +75,10 @@ Result<SeqId> EngineCore::submit(GenerateRequest request) {
     seq->choice = choice;
     seq->arrival = next_arrival_++;
     seq->request = shared;
-    seq->sampling = shared->sampling;
-    seq->sampling.seed = choice_seed(shared->sampling.seed, choice);
+    SamplingParams sampling = shared->sampling;
+    sampling.seed = choice_seed(shared->sampling.seed, choice);
+    SKUA_ASSIGN_OR_RETURN(seq->sampler,
+                          Sampler::make(std::move(sampling), options_.n_vocab, options_.end_ids));
     seq->ids = shared->prompt_ids;
     seq->n_prompt = static_cast<int32_t>(n_prompt);
     seq->max_ids = static_cast<int32_t>(std::min<int64_t>(wanted, options_.context));

@@ -71,7 +71,7 @@ class EngineCore {
   void record_speculation(double seconds, size_t n_gained);
   void sample_rows(const RowOwner& owner, std::span<const float> logits, size_t n_vocab);
   enum class Accepted : uint8_t { kGoesOn, kFinished };
-  Accepted accept_token(Sequence& seq, int32_t id);
+  Accepted accept_token(Sequence& seq, SampledToken token);
   void count_draft(Sequence& seq, int32_t n_accepted);
   void give_up_what_is_unneeded();
   void finish(SeqId request, int32_t choice, FinishReason reason, Status status = ok_status());

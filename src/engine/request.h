@@ -8,7 +8,7 @@
 
 #include "base/ids.h"
 #include "base/status.h"
-#include "sample/sampling.h"
+#include "sample/sampler.h"
 
 namespace skua {
 
@@ -21,7 +21,6 @@ struct GenerateRequest {
   SamplingParams sampling;
   int32_t max_tokens = -1;        // -1: until a stop or the end of the context
   std::vector<std::string> stop;  // matched on decoded text, earliest wins; not part of the reply
-  std::vector<int32_t> stop_ids;  // besides the model's own end tokens
   EndTokens end_tokens = EndTokens::kStop;
   int32_t n_choices = 1;       // replies to one prompt; choice i draws with a seed made of (seed, i)
   int32_t priority = 0;        // higher runs first; equal priorities in order of arrival
@@ -51,6 +50,7 @@ struct StreamEvent {
   int32_t choice = 0;  // 0 to n_choices - 1
   std::string text;
   std::vector<int32_t> ids;
+  std::vector<SampledToken> logprobs;  // one per id, if sampling.logprobs asks for them
   FinishReason finish = FinishReason::kNone;
   Status status;
   Usage usage;

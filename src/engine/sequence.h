@@ -18,8 +18,8 @@ struct Sequence {
   int32_t choice = 0;
   uint64_t arrival = 0;  // order among equal priorities; kept over preemptions
   std::shared_ptr<const GenerateRequest> request;
-  SamplingParams sampling;   // the request's, with this choice's seed
-  std::vector<int32_t> ids;  // prompt, then reply
+  std::optional<Sampler> sampler;  // with this choice's seed
+  std::vector<int32_t> ids;        // prompt, then reply
   int32_t n_prompt = 0;
   int32_t max_ids = 0;                 // prompt plus most reply tokens
   int32_t n_cached = 0;                // tokens of `ids` whose keys and values are in the pages

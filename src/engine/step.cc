@@ -59,19 +59,22 @@ void EngineCore::sample_rows(const RowOwner& owner, std::span<const float> logit
   // Row j chooses the token after the j-th guess. A guess that the choice confirms makes the next row valid.
   for (int32_t row = 0; row < owner.n_rows; ++row) {
     const auto row_logits = logits.subspan(static_cast<size_t>(owner.first + row) * n_vocab, n_vocab);
-    const auto id = sample_token(row_logits, seq.sampling, seq.ids, seq.ids.size());
-    if (!id.ok()) return finish(seq.request_id, seq.choice, FinishReason::kError, id.status());
-    const bool confirmed = row < owner.n_rows - 1 && *id == seq.draft[static_cast<size_t>(row)];
+    const std::span<const int32_t> ids = seq.ids;
+    const auto n_prompt = static_cast<size_t>(seq.n_prompt);
+    auto token = seq.sampler->sample(row_logits, ids.first(n_prompt), ids.subspan(n_prompt), ids.size());
+    if (!token.ok()) return finish(seq.request_id, seq.choice, FinishReason::kError, token.status());
+    const bool confirmed = row < owner.n_rows - 1 && token->id == seq.draft[static_cast<size_t>(row)];
     if (!confirmed) {
       // Rows after this one stand on guesses that did not come true: their keys and values are forgotten.
       seq.n_cached = static_cast<int32_t>(seq.ids.size());
       count_draft(seq, row);
     }
-    if (accept_token(seq, *id) == Accepted::kFinished || !confirmed) return;
+    if (accept_token(seq, *std::move(token)) == Accepted::kFinished || !confirmed) return;
   }
 }
 
-EngineCore::Accepted EngineCore::accept_token(Sequence& seq, int32_t id) {
+EngineCore::Accepted EngineCore::accept_token(Sequence& seq, SampledToken token) {
+  const int32_t id = token.id;
   if (seq.first_token < 0) {
     seq.first_token = options_.clock();
     // From now on others may take over the prompt; its last page is copied then, so that this one can go on.
@@ -86,8 +89,9 @@ EngineCore::Accepted EngineCore::accept_token(Sequence& seq, int32_t id) {
     return Accepted::kFinished;
   };
   const bool model_ends = seq.request->end_tokens == EndTokens::kStop && ends(options_.end_ids);
-  if (model_ends || ends(seq.request->stop_ids)) return done(FinishReason::kStop);
+  if (model_ends || ends(seq.request->sampling.stop_ids)) return done(FinishReason::kStop);
   StreamEvent event{seq.request_id, seq.choice, "", {id}};
+  if (seq.request->sampling.logprobs >= 0) event.logprobs.push_back(std::move(token));
   if (seq.decoder) event.text = seq.stops.push(seq.decoder->push(id));
   events_.push_back(std::move(event));
   if (seq.stops.stopped()) return done(FinishReason::kStop);

@@ -95,7 +95,7 @@ TEST(Engine, StopsAtAStopId) {
   const auto e = engine();
   const Reply free_run = run_one(*e, request({1, 2, 3}, 10));
   GenerateRequest wanted = request({1, 2, 3}, 10);
-  wanted.stop_ids = {free_run.ids[4]};
+  wanted.sampling.stop_ids = {free_run.ids[4]};
   const Reply stopped = run_one(*e, wanted);
   EXPECT_EQ(stopped.finish, FinishReason::kStop);
   const auto first =

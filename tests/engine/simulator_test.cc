@@ -160,11 +160,12 @@ std::vector<int32_t> solo(const GenerateRequest& request, int32_t choice, int32_
     sampling.seed = static_cast<uint64_t>(
         uniform_draw(request.sampling.seed, static_cast<uint64_t>(choice), 1) * 0x1.0p53);
   }
+  auto sampler = Sampler::make(sampling, kVocab);
   std::vector<int32_t> reply;
   while (static_cast<int32_t>(reply.size()) < request.max_tokens &&
          static_cast<int32_t>(ids.size()) < context) {
     const auto logits = scripted_logits(h, ids.back(), ids.size() > 1 ? ids[ids.size() - 2] : -1);
-    const int32_t id = *sample_token(logits, sampling, ids, ids.size());
+    const int32_t id = sampler->sample(logits, ids, {}, ids.size())->id;
     if (id == 0) break;
     ids.push_back(id);
     reply.push_back(id);
