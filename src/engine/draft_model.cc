@@ -3,6 +3,7 @@
 #include "engine/draft_model.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace skua {
 
@@ -42,16 +43,22 @@ std::vector<int32_t> DraftModel::propose(const Sequence& seq, int32_t max_tokens
   max_tokens = static_cast<int32_t>(std::min<int64_t>(max_tokens, room));
   Known& known = known_[{seq.request_id, seq.choice}];
   if (known.pages.empty()) known.pages = runner_->cache().new_tables();
+  if (!known.sampler) known.sampler = seq.sampler;
+  known.sampler->restore(seq.sampler->state());
   std::vector<int32_t> ids = seq.ids;
   std::vector<int32_t> out;
   while (static_cast<int32_t>(out.size()) < max_tokens) {
     if (!catch_up(known, ids).ok()) break;
-    const auto logits = runner_->logits();
+    auto logits = runner_->logits();
     if (!logits.ok()) break;
-    const auto id = sample_token(*logits, seq.sampling, ids, ids.size());
-    if (!id.ok()) break;
-    out.push_back(*id);
-    ids.push_back(*id);
+    // The two output matrices may be padded to different numbers of rows.
+    logits->resize(static_cast<size_t>(known.sampler->n_vocab()), -std::numeric_limits<float>::infinity());
+    const auto prompt = std::span<const int32_t>(ids).first(static_cast<size_t>(seq.n_prompt));
+    const auto generated = std::span<const int32_t>(ids).subspan(prompt.size());
+    const auto token = known.sampler->sample(*logits, prompt, generated, ids.size());
+    if (!token.ok()) break;
+    out.push_back(token->id);
+    ids.push_back(token->id);
   }
   return out;
 }

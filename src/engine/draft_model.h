@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "engine/load.h"
@@ -34,6 +35,7 @@ class DraftModel final : public Proposer {
   struct Known {
     std::vector<int32_t> ids;
     std::vector<PageTable> pages;
+    std::optional<Sampler> sampler;  // the sequence's, so that both draw alike
   };
 
   DraftModel(LoadedModel model, const DraftOptions& options) : model_(std::move(model)), options_(options) {}

@@ -46,6 +46,7 @@ class Sampler {
                               std::span<const int32_t> generated, uint64_t position,
                               std::span<const uint32_t> mask = {});
 
+  int32_t n_vocab() const { return n_vocab_; }
   const SamplingParams& params() const { return params_; }
   SamplerState state() const { return state_; }
   void restore(SamplerState state) { state_ = state; }

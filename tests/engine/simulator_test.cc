@@ -10,6 +10,7 @@
 #include <set>
 
 #include "engine/core.h"
+#include "sample/random.h"
 
 namespace skua {
 namespace {
