@@ -64,7 +64,7 @@ TEST(Options, BadValuesNameOptionValueAndRange) {
 TEST(Options, ValuesAreReadBack) {
   OptionValues values;
   EXPECT_EQ(values.integer(Opt::kMaxTokens), -1);
-  EXPECT_EQ(values.number(Opt::kTemperature), 0.8);
+  EXPECT_EQ(values.number(Opt::kTemperature), 0);
   EXPECT_EQ(values.seed(Opt::kSeed), 0u);
   EXPECT_FALSE(values.flag(Opt::kVerbose));
   ASSERT_TRUE(set(values, Opt::kSeed, "18446744073709551615").ok());

@@ -1,0 +1,51 @@
+// Which commands there are and which options each one takes.
+#include "skua/commands.h"
+
+namespace skua {
+namespace {
+
+const std::vector<Opt> kWhere = {Opt::kHome, Opt::kVerbose};
+const std::vector<Opt> kEngine = {Opt::kContext, Opt::kThreads, Opt::kBackend,
+                                  Opt::kCompute, Opt::kIsa,     Opt::kAllowUnknownConfig};
+const std::vector<Opt> kSampling = {Opt::kMaxTokens,   Opt::kTemperature, Opt::kTopK,
+                                    Opt::kTopP,        Opt::kMinP,        Opt::kRepetitionPenalty,
+                                    Opt::kRepeatLastN, Opt::kSeed,        Opt::kStop};
+
+std::vector<Opt> join(std::initializer_list<std::vector<Opt>> parts) {
+  std::vector<Opt> out;
+  for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
+  return out;
+}
+
+constexpr std::string_view kRunDetails =
+    "With a text (-p or TEXT) it answers once. Without one it opens a chat; type /? there for help.\n"
+    "When stdin is no terminal, what it holds is put after the text. stdout gets the reply and one line\n"
+    "feed, stderr the rates. With -m, every argument is TEXT. Without MODEL the default model answers.\n";
+constexpr std::string_view kModelDetails =
+    "MODEL is a file or folder, a name that skua list shows, or ORG/NAME in a Hugging Face cache.\n";
+constexpr std::string_view kTextDetails = "Without TEXT it reads stdin, to the byte.\n";
+
+}  // namespace
+
+std::span<const Command> all_commands() {
+  static const std::vector<Command> commands = {
+      {"run", "[MODEL] [TEXT...]", "Answers a message, or opens a chat.", kRunDetails, 1000000,
+       join({{Opt::kModel, Opt::kPrompt, Opt::kRaw, Opt::kSystem}, kSampling, kEngine, kWhere}), run_command},
+      {"inspect", "[MODEL]", "Shows what a model is: config, tensors, memory, plan.", kModelDetails, 1,
+       join({{Opt::kModel, Opt::kTensors, Opt::kPlan, Opt::kDot, Opt::kTokens, Opt::kJson}, kEngine, kWhere}),
+       inspect_command},
+      {"bench", "[MODEL]", "Measures prompt and decode speed.", kModelDetails, 1,
+       join({{Opt::kModel, Opt::kPromptTokens, Opt::kGenTokens, Opt::kRepeat, Opt::kJson}, kEngine, kWhere}),
+       bench_command},
+      {"tokenize", "[MODEL] [TEXT...]", "Shows the tokens of a text.", kTextDetails, 1000000,
+       join({{Opt::kModel, Opt::kPlain, Opt::kJson}, kWhere}), tokenize_command},
+      {"apply-template", "[MODEL] [TEXT...]", "Shows the prompt that a chat template makes of messages.",
+       "The messages are those of --messages, or --system and -p or TEXT.\n", 1000000,
+       join({{Opt::kModel, Opt::kPrompt, Opt::kSystem, Opt::kMessages, Opt::kJson}, kWhere}),
+       apply_template_command},
+      {"list", "", "Lists the models on this machine.", "", 0, join({{Opt::kJson}, kWhere}), list_command},
+  };
+  return commands;
+}
+
+}  // namespace skua

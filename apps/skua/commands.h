@@ -1,0 +1,19 @@
+// The commands of the program, one file each.
+#pragma once
+
+#include <span>
+
+#include "skua/command_line.h"
+
+namespace skua {
+
+std::span<const Command> all_commands();
+
+Exit run_command(const CommandInput& input);             // run.cc
+Exit inspect_command(const CommandInput& input);         // inspect.cc
+Exit bench_command(const CommandInput& input);           // bench.cc
+Exit tokenize_command(const CommandInput& input);        // tokenize.cc
+Exit apply_template_command(const CommandInput& input);  // apply_template.cc
+Exit list_command(const CommandInput& input);            // list.cc
+
+}  // namespace skua

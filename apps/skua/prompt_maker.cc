@@ -1,0 +1,67 @@
+// Chat template and tokenizer behind one door.
+#include "skua/prompt_maker.h"
+
+#include <optional>
+
+#include "text/prompt.h"
+
+namespace skua {
+
+struct PromptMaker::State {
+  const Tokenizer& tokenizer;
+  std::optional<PromptBuilder> builder;
+  Status problem;  // why there is no builder
+
+  Result<Prompt> render(const Json& messages, const Json& tools) const {
+    if (!builder) return problem;
+    ChatRequest request;
+    request.messages = messages;
+    request.tools = tools;
+    return builder->render(request);
+  }
+};
+
+PromptMaker::PromptMaker(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PromptMaker::~PromptMaker() = default;
+
+Result<std::unique_ptr<PromptMaker>> PromptMaker::make(const Tokenizer* tokenizer,
+                                                       const std::string& chat_template,
+                                                       const std::string& source) {
+  if (tokenizer == nullptr) {
+    return not_found(source +
+                     " has no tokenizer: expected tokenizer.json beside the weights, or a GGUF vocabulary");
+  }
+  auto state = std::make_unique<State>(State{*tokenizer, std::nullopt, ok_status()});
+  if (chat_template.empty()) {
+    state->problem =
+        unsupported(source + " has no chat template, so it takes no messages; --raw continues a text");
+  } else {
+    auto builder = PromptBuilder::make({chat_template, Json()}, *tokenizer);
+    state->problem = builder.status();
+    if (builder.ok()) state->builder.emplace(std::move(builder).value());
+  }
+  return std::unique_ptr<PromptMaker>(new PromptMaker(std::move(state)));
+}
+
+Result<std::string> PromptMaker::chat_text(const Json& messages, const Json& tools) const {
+  SKUA_ASSIGN_OR_RETURN(Prompt prompt, state_->render(messages, tools));
+  return std::move(prompt.text);
+}
+
+Result<std::vector<int32_t>> PromptMaker::chat_ids(const Json& messages, const Json& tools) const {
+  SKUA_ASSIGN_OR_RETURN(const Prompt prompt, state_->render(messages, tools));
+  return state_->builder->encode(prompt);
+}
+
+Result<std::vector<int32_t>> PromptMaker::raw_ids(const std::string& text) const {
+  return state_->tokenizer.encode(text);
+}
+
+Json message(const char* role, const std::string& content) {
+  Json out = Json::object();
+  out.set("role", role);
+  out.set("content", content);
+  return out;
+}
+
+}  // namespace skua

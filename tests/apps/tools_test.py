@@ -1,0 +1,84 @@
+"""skua inspect, bench and tokenize."""
+
+import json
+import unittest
+
+import tiny_model
+from harness import ProgramTest
+
+
+class Inspect(ProgramTest):
+    def test_json_holds_the_facts(self):
+        out = json.loads(self.reply("inspect", self.model, "--json", "--tensors", "--context", "1000"))
+        self.assertEqual(out["model"]["model_type"], "llama")
+        self.assertEqual((out["model"]["n_vocab"], out["model"]["end_ids"]), (tiny_model.N_VOCAB, [tiny_model.IM_END]))
+        n_values = sum(len(values) for _, values in tiny_model.tensors().values())
+        self.assertEqual(out["tensors"]["bytes"], 4 * n_values)
+        self.assertEqual(out["tensors"]["types"], [{"type": "F32", "count": 12, "bytes": 4 * n_values}])
+        self.assertEqual({t["name"]: t["shape"] for t in out["tensors"]["list"]},
+                         {name: shape for name, (shape, _) in tiny_model.tensors().items()})
+        per_token = 2 * 4 * tiny_model.HEAD_DIM  # one key and one value in float32
+        self.assertEqual(out["memory"], {"context": 1000, "weight_bytes": 4 * n_values, "cache_bytes": 1024 * per_token,
+                                         "cache_bytes_per_token": per_token})
+
+    def test_text_and_tensors(self):
+        text = self.reply("inspect", self.model)
+        for part in ("model type", "llama", "12, ", "for a context of 8192"):
+            self.assertIn(part, text)
+        self.assertNotIn("lm_head.weight", text)
+        self.assertIn("lm_head.weight", self.reply("inspect", self.model, "--tensors"))
+
+    def test_plans(self):
+        self.assertIn("logits", self.reply("inspect", self.model, "--plan"))
+        self.assertTrue(self.reply("inspect", self.model, "--dot").startswith("digraph"))
+        one, many = (json.loads(self.reply("inspect", self.model, "--plan", "--json", "--tokens", n))["plan"]
+                     for n in (1, 600))
+        self.assertNotEqual(one, many)
+
+    def test_tensors_of_an_unknown_model_are_still_shown(self):
+        folder = tiny_model.write(self.root / "martian", config={"model_type": "martian"})
+        result = self.run_skua("inspect", folder)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(b"tensors           12", result.stdout)
+        self.assertRegex(result.stderr, r"^skua: error: [^\n]*martian[^\n]*\n$")
+
+
+class Bench(ProgramTest):
+    def test_json_and_table(self):
+        small = ["bench", self.model, "--prompt", "70", "--gen", "5", "--repeat", "2"]
+        out = json.loads(self.reply(*small, "--json"))
+        self.assertEqual((out["prompt"]["tokens"], out["decode"]["tokens"], out["runs"]), (70, 5, 2))
+        self.assertLessEqual(out["decode"]["least"], out["decode"]["tokens_per_second"])
+        self.assertGreater(out["memory_read_bytes_per_second"], 1e8)
+        n_values = {name: len(values) for name, (_, values) in tiny_model.tensors().items()}
+        read = 4 * (sum(n_values.values()) - n_values["model.embed_tokens.weight"] + tiny_model.WIDTH)
+        self.assertGreaterEqual(out["weight_bytes_per_token"], read)
+        self.assertLess(out["weight_bytes_per_token"], read + 2048)  # ends of packed weights are padded
+        table = self.reply(*small)
+        for part in ("prompt   70 tokens, ", "decode   5 tokens, ", "median of 2", "% of the memory's"):
+            self.assertIn(part, table)
+
+    def test_a_context_that_is_too_small(self):
+        self.refused(2, "bench", self.model, "--prompt", "70", "--gen", "5", "--context", "70", says=["75", "70"])
+
+
+class Tokenize(ProgramTest):
+    def test_json(self):
+        out = json.loads(self.reply("tokenize", self.model, "hé<|im_end|>", "--json"))
+        self.assertEqual(out["ids"], [ord("h"), *"é".encode(), tiny_model.IM_END])
+        self.assertEqual(out["n_tokens"], 4)
+        self.assertEqual([t["special"] for t in out["tokens"]], [False, False, False, True])
+
+    def test_text_and_stdin(self):
+        self.assertIn('104  "h"\n', self.reply("tokenize", self.model, "h"))
+        self.assertIn('"\\xc3"', self.reply("tokenize", self.model, "é"))
+        self.assertTrue(self.reply("tokenize", self.model, text=b"ab\n").endswith('"\\n"\n3 tokens\n'))
+        self.assertEqual(self.reply("tokenize", self.model, text=b""), "0 tokens\n")
+
+    def test_plain_text_has_no_markup(self):
+        out = json.loads(self.reply("tokenize", self.model, "<|im_end|>", "--json", "--plain"))
+        self.assertEqual(bytes(out["ids"]), b"<|im_end|>")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,109 @@
+"""Help, versions, and every kind of wrong usage."""
+
+import json
+import unittest
+
+from harness import ProgramTest
+
+COMMANDS = ["run", "inspect", "bench", "tokenize", "apply-template", "list"]
+
+
+class Help(ProgramTest):
+    def test_the_program_lists_its_commands(self):
+        for args in ([], ["--help"], ["-h"], ["help"]):
+            text = self.reply(*args)
+            for command in COMMANDS:
+                self.assertRegex(text, rf"(?m)^  {command} ")
+
+    def test_every_command_documents_its_options_with_variable_and_default(self):
+        for command in COMMANDS:
+            text = self.reply(command, "--help")
+            self.assertEqual(text, self.reply("help", command))
+            self.assertTrue(text.startswith(f"usage: skua {command} "))
+            options = text.split("\nOptions")[1]
+            names = [line.split("--")[1].split()[0] for line in options.splitlines()
+                     if line.startswith("  ") and line[2:8].strip(" ,").startswith("-") and "--help" not in line]
+            self.assertGreater(len(names), 2)
+            flat = " ".join(options.split())
+            for name in names:
+                self.assertIn("[SKUA_" + name.upper().replace("-", "_"), flat, f"{command} --{name}")
+
+    def test_run_documents_its_defaults(self):
+        text = " ".join(self.reply("run", "--help").split())
+        for part in ("[SKUA_TEMPERATURE, default 0]", "[SKUA_SEED, default 0]", "-m, --model MODEL",
+                     "-n, --max-tokens N", "-c, --context N", "-t, --threads N", "-s, --seed N", "--temp"):
+            self.assertIn(part, text)
+
+    def test_version(self):
+        self.assertRegex(self.reply("--version"), r"^skua \d+\.\d+\.\d+\n$")
+
+
+class WrongUsage(ProgramTest):
+    def test_unknown_commands(self):
+        self.refused(2, "chat", says=["unknown command chat", "skua --help"])
+        self.refused(2, "tokenise", says=["did you mean tokenize?"])
+        self.refused(2, "--verbose", says=["unknown option --verbose"])
+        self.refused(2, "help", "nothing-like-it", says=["unknown command nothing-like-it"])
+
+    def test_unknown_options(self):
+        self.refused(2, "run", "--temprature", "1", says=["unknown option --temprature", "did you mean --temperature?"])
+        self.refused(2, "run", "--frobnicate", says=["unknown option --frobnicate", "skua run --help"])
+        self.refused(2, "list", "--seed", "1", says=["skua list: unknown option --seed"])
+
+    def test_bad_values_name_option_value_and_what_is_allowed(self):
+        self.refused(2, "run", "--top-k", "many", says=["--top-k", "'many'", "whole number from 0 to"])
+        self.refused(2, "run", "--top-p", "1.5", says=["--top-p", "'1.5'", "from 0 to 1"])
+        self.refused(2, "run", "--temp", "-1", says=["--temperature", "'-1'", "from 0 to 100"])
+        self.refused(2, "run", "--temp=nan", says=["--temperature", "'nan'"])
+        self.refused(2, "run", "-n", "0", says=["--max-tokens", "'0'", "or -1"])
+        self.refused(2, "run", "--seed", "-5", says=["--seed", "'-5'", "random"])
+        self.refused(2, "run", "--backend", "gpu", says=["--backend", "'gpu'", "cpu, ref"])
+        self.refused(2, "run", "-t", "1.5", says=["--threads", "'1.5'", "from 1 to 1024"])
+        self.refused(2, "run", "-c", "99999999999999999999", says=["--context"])
+        self.refused(2, "run", "--repetition-penalty", "", says=["--repetition-penalty", "''"])
+
+    def test_bad_variables_are_named(self):
+        self.refused(2, "run", "-p", "x", variables={"SKUA_TOP_K": "x"}, says=["SKUA_TOP_K", "'x'"])
+        self.refused(2, "run", "-p", "x", variables={"SKUA_RAW": "maybe"}, says=["SKUA_RAW", "'maybe'", "yes or no"])
+
+    def test_variables_count_only_where_the_option_exists_and_the_command_line_wins(self):
+        self.reply("list", variables={"SKUA_TOP_K": "x"})
+        self.assertEqual(self.reply("run", "--raw", self.model, "0", variables={"SKUA_MAX_TOKENS": "3"}), "123\n")
+        self.assertEqual(self.reply("run", "--raw", self.model, "0", "-n", "2", variables={"SKUA_MAX_TOKENS": "3"}), "12\n")
+        self.assertEqual(self.reply("run", variables={"SKUA_MODEL": str(self.model)}, text=b"hi"), "Paris.\n")
+
+    def test_missing_values_and_surplus_arguments(self):
+        self.refused(2, "run", "--seed", says=["--seed needs a value"])
+        self.refused(2, "run", "-p", says=["needs a value"])
+        self.refused(2, "inspect", "a", "b", says=["unexpected argument 'b'"])
+        self.refused(2, "list", "a", says=["unexpected argument 'a'"])
+
+    def test_nothing_to_answer(self):
+        self.refused(2, "run", self.model, says=["no text to answer", "-p TEXT"])
+        self.refused(2, "run", self.model, "-p", "", says=["no text to answer"])
+        self.refused(2, "apply-template", self.model, says=["no messages"])
+
+    def test_text_that_is_not_utf8_names_the_offset(self):
+        self.refused(2, "run", self.model, text=b"abc\xff", says=["the prompt", "UTF-8", "offset 3"])
+        self.refused(2, "run", self.model, text="é".encode() + b"\xed\xa0\x80", says=["offset 2"])  # a surrogate
+        self.refused(2, "run", self.model, text=b"\xf0\x9f\x98", says=["offset 0"])  # cut short
+        self.refused(1, "tokenize", self.model, text=b"a\xc0\x80", says=["offset 1"])  # overlong
+        self.refused(2, "run", self.model, "-p", "x", "--system", b"\xfe".decode("utf-8", "surrogateescape"),
+                     says=["--system", "offset 0"])
+
+    def test_control_characters_in_names_stay_on_one_line(self):
+        line = self.refused(1, "run", "no\nsuch\x1b[2Jmodel", "x", says=["such", "model"])
+        self.assertNotIn("\x1b", line)
+
+    def test_arguments_behind_two_dashes_are_text(self):
+        self.assertEqual(self.reply("run", "--raw", "-m", self.model, "-n", "2", "--", "--seed 0"), "12\n")
+        self.assertEqual(self.reply("run", "-m", self.model, "list", "run"), "Paris.\n")
+
+
+class Listing(ProgramTest):
+    def test_json_is_json(self):
+        self.assertEqual(json.loads(self.reply("list", "--json")), [])
+
+
+if __name__ == "__main__":
+    unittest.main()
