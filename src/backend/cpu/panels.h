@@ -38,16 +38,10 @@ PackedWeight::Layout panel_layout(const Format& format, int64_t rows, int64_t co
 void pack_panel(const EncodedMatrix& source, const PackedWeight::Layout& layout, int64_t panel,
                 std::byte* base);
 
-/// One activation row in int8: codes [k], then a BlockMeta per 32 columns.
-struct BlockMeta {
-  float scale;        // amax / 127
-  float sum;          // scale times the sum of the codes
-  int32_t minus_8;    // -8 times the sum of the codes
-  int32_t minus_128;  // -128 times
-};
+/// Bytes of one quantized activation row: per 32 columns 32 codes and 4 numbers (kernels/quantize.h).
+constexpr int64_t kQuantizedBlockBytes = kPanelCols + 16;
 constexpr int64_t quantized_row_bytes(int64_t k) {
-  const int64_t blocks = (k + kPanelCols - 1) / kPanelCols;
-  return (blocks * (kPanelCols + static_cast<int64_t>(sizeof(BlockMeta))) + 63) / 64 * 64;
+  return (k + kPanelCols - 1) / kPanelCols * kQuantizedBlockBytes;
 }
 
 }  // namespace skua::cpu

@@ -17,7 +17,7 @@ constexpr int64_t kPassTokens =
     4 * kBlockTokens;  // activation rows that stay in cache during a pass of panels
 
 /// Rows decoded at a time: few rows of activations keep the tile in the first cache level, many reuse it.
-int64_t tile_rows(int64_t n_x) { return n_x < 8 ? kRowTile : kLinearTileRows; }
+int64_t decoded_rows(int64_t n_x) { return n_x < 8 ? kRowTile : kLinearTileRows; }
 
 /// The activations of a step, in f32 and, when a part needs them, quantized.
 struct Input {
@@ -27,9 +27,16 @@ struct Input {
   std::byte* quantized = nullptr;
 
   const float* row(int64_t t) const { return x + t * k; }
-  QuantizedRow quantized_row(int64_t t) const { return {quantized + t * quantized_row_bytes(k), k}; }
+  /// Tile of quantized rows that starts at row t.
+  std::byte* tile(int64_t t) const { return quantized + t * quantized_row_bytes(k); }
   void quantize(int64_t begin, int64_t end) const {
-    for (int64_t t = begin; t < end; ++t) quantize_row(row(t), k, quantized_row(t));
+    for (int64_t t = begin; t < end;) {
+      const int rows = tile_rows_at(t, n);
+      const int64_t first = t / rows * rows;  // tiles start at multiples of their size
+      for (; t < min_of(first + rows, end); ++t) {
+        quantize_row(row(t), k, rows, static_cast<int>(t - first), tile(first));
+      }
+    }
   }
 };
 
@@ -39,7 +46,7 @@ struct PartView {
   PlaneView planes;
   const float* bias;
   DecodeFn decode = nullptr;
-  PanelFn panel_products = nullptr;
+  const PanelKernels* panels = nullptr;
   int64_t group_blocks = 1;
 
   PartView(const LinearPart& p, std::byte* const* operands)
@@ -47,14 +54,14 @@ struct PartView {
         planes{operands[p.weight_operand], &p.weight},
         bias(p.bias_operand < 0 ? nullptr : reinterpret_cast<const float*>(operands[p.bias_operand])) {
     if (p.order == WeightOrder::kPanels) {
-      panel_products = panel_kernel(p.panel);
+      panels = &panel_kernels(p.panel);
       group_blocks = p.panel.group_cols / kPanelCols;
     } else {
       decode = decoder(p.weight.format);
     }
   }
 
-  bool in_panels() const { return panel_products != nullptr; }
+  bool in_panels() const { return panels != nullptr; }
 
   /// Rows [begin, begin + n) in f32: where they lie, or decoded to `scratch`.
   DotTile load_rows(int64_t begin, int64_t n, float* scratch) const {
@@ -76,15 +83,18 @@ struct PartView {
 
   /// Products of the panel that starts at weight row `row` with activation rows [t, t + n): out[i * 16 + r].
   void panel(const Input& input, int64_t row, int64_t t, int64_t n, float* out) const {
-    QuantizedRow rows[kBlockTokens];
-    for (int64_t i = 0; i < n; ++i) rows[i] = input.quantized_row(t + i);
     const int64_t index = row / kPanelRows;
-    panel_products({.codes = planes.row(0, index),
-                    .scales = planes.row(1, index),
-                    .offsets = planes.row(2, index),
-                    .n_blocks = part.weight.cols / kPanelCols,
-                    .group_blocks = group_blocks},
-                   rows, n, out);
+    const Panel at{.codes = planes.row(0, index),
+                   .scales = planes.row(1, index),
+                   .offsets = planes.row(2, index),
+                   .n_blocks = part.weight.cols / kPanelCols,
+                   .group_blocks = group_blocks};
+    for (const int64_t end = t + n; t < end;) {
+      const int rows = tile_rows_at(t, input.n);
+      panels->by_rows[rows](at, input.tile(t), out);
+      out += rows * kPanelRows;
+      t += rows;
+    }
   }
 
   /// Adds the bias to out[t * stride + i], i < n, whose first column is weight row `begin`.
@@ -126,7 +136,7 @@ void linear_rows(const PartView& view, const Input& input, int64_t begin, int64_
     });
     return;
   }
-  const int64_t step = tile_rows(input.n);
+  const int64_t step = decoded_rows(input.n);
   for (int64_t row = begin; row < end; row += step) {
     DotTile tile = view.load_rows(row, min_of(step, end - row), scratch);
     tile.x = input.x;

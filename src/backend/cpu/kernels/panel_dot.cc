@@ -1,10 +1,9 @@
-// Integer products of panels, instantiated per code width, centre, offset and scale type.
+// Integer products of panels, instantiated per code width, centre, offset, scale type and tile.
 #include "backend/cpu/kernels/panel_dot.h"
 
 namespace skua::cpu::SKUA_ISA {
 namespace {
 
-constexpr int kTokens = kWide ? 8 : 4;  // activation rows that share one unpacked block
 constexpr int kParts = static_cast<int>(kPanelRows) / Lanes::kCount;
 
 template <DType kScale>
@@ -15,75 +14,73 @@ Lanes::F load_numbers(const std::byte* p) {
 }
 
 template <int kBits, int kCentre, bool kOffset, DType kScale, int kT>
-inline void panel_tokens(const Panel& panel, const QuantizedRow* x, float* out) {
+void panel_tile(const Panel& panel, const std::byte* tile, float* out) {
   constexpr int64_t kNumber = kScale == DType::kF32 ? 4 : 2;
-  constexpr int64_t kBlock = panel_block_bytes(kBits);
   for (int part = 0; part < kParts; ++part) {
     Lanes::F y[kT];
+#pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) y[t] = Lanes::zero();
+    const auto* x = reinterpret_cast<const QuantizedBlock<kT>*>(tile);
+    const auto* const end = x + panel.n_blocks;
     const std::byte* codes_at = panel.codes + part * 4 * Lanes::kCount;
-    const int64_t numbers_at = part * Lanes::kCount * kNumber;
-    int64_t group = 0, left = panel.group_blocks;
-    for (int64_t b = 0; b < panel.n_blocks; ++b) {
-      Lanes::I codes[8];
-      unpack_block<kBits>(codes_at + b * kBlock, codes);
-      const int64_t at = numbers_at + group * kPanelRows * kNumber;
-      const Lanes::F scale = load_numbers<kScale>(panel.scales + at);
-      Lanes::F offset = Lanes::zero();
-      if constexpr (kOffset) offset = load_numbers<kScale>(panel.offsets + at);
-      for (int t = 0; t < kT; ++t) {
-        const BlockMeta& meta = x[t].metas[b];
-        const Lanes::I dot = dot_block<kBits, kCentre>(codes, x[t].codes + b * kPanelCols, meta);
-        if constexpr (kOffset) y[t] = Lanes::fma(offset, Lanes::splat(meta.sum), y[t]);
-        y[t] = Lanes::fma(Lanes::to_float(dot), Lanes::mul(scale, Lanes::splat(meta.scale)), y[t]);
+    const std::byte* scale_at = panel.scales + part * Lanes::kCount * kNumber;
+    const std::byte* offset_at = kOffset ? panel.offsets + part * Lanes::kCount * kNumber : nullptr;
+    while (x != end) {
+      const Lanes::F scale = load_numbers<kScale>(scale_at);
+      const Lanes::F offset = kOffset ? load_numbers<kScale>(offset_at) : Lanes::zero();
+      for (int64_t left = panel.group_blocks; left != 0; --left) {
+        Lanes::I codes[8];
+        unpack_block<kBits>(codes_at, codes);
+#pragma GCC unroll 8
+        for (int t = 0; t < kT; ++t) {
+          const Lanes::I dot = dot_block<kBits, kCentre>(codes, *x, t);
+          if constexpr (kOffset) y[t] = Lanes::fma(offset, Lanes::splat(x->sum[t]), y[t]);
+          y[t] = Lanes::fma(Lanes::to_float(dot), Lanes::mul(scale, Lanes::splat(x->scale[t])), y[t]);
+        }
+        ++x;
+        codes_at += panel_block_bytes(kBits);
       }
-      if (--left == 0) {
-        ++group;
-        left = panel.group_blocks;
-      }
+      scale_at += kPanelRows * kNumber;
+      if constexpr (kOffset) offset_at += kPanelRows * kNumber;
     }
+#pragma GCC unroll 8
     for (int t = 0; t < kT; ++t) Lanes::store(out + t * kPanelRows + part * Lanes::kCount, y[t]);
   }
 }
 
 template <int kBits, int kCentre, bool kOffset, DType kScale>
-void panel_rows(const Panel& panel, const QuantizedRow* x, int64_t n, float* out) {
-  int64_t t = 0;
-  for (; t + kTokens <= n; t += kTokens) {
-    panel_tokens<kBits, kCentre, kOffset, kScale, kTokens>(panel, x + t, out + t * kPanelRows);
-  }
-  if constexpr (kTokens > 4) {
-    if (t + 4 <= n) {
-      panel_tokens<kBits, kCentre, kOffset, kScale, 4>(panel, x + t, out + t * kPanelRows);
-      t += 4;
-    }
-  }
-  if (t + 2 <= n) {
-    panel_tokens<kBits, kCentre, kOffset, kScale, 2>(panel, x + t, out + t * kPanelRows);
-    t += 2;
-  }
-  if (t < n) panel_tokens<kBits, kCentre, kOffset, kScale, 1>(panel, x + t, out + t * kPanelRows);
+const PanelKernels& kernels() {
+  static constexpr PanelKernels kAll = [] {
+    PanelKernels all;
+    all.by_rows[1] = panel_tile<kBits, kCentre, kOffset, kScale, 1>;
+    all.by_rows[2] = panel_tile<kBits, kCentre, kOffset, kScale, 2>;
+    all.by_rows[4] = panel_tile<kBits, kCentre, kOffset, kScale, 4>;
+    if constexpr (kTileRows == 8) all.by_rows[8] = panel_tile<kBits, kCentre, kOffset, kScale, 8>;
+    return all;
+  }();
+  return kAll;
 }
 
 template <int kBits>
-PanelFn affine_kernel(DType scale_type) {
+const PanelKernels& affine_kernels(DType scale_type) {
   switch (scale_type) {
     case DType::kF16:
-      return panel_rows<kBits, 0, true, DType::kF16>;
+      return kernels<kBits, 0, true, DType::kF16>();
     case DType::kBF16:
-      return panel_rows<kBits, 0, true, DType::kBF16>;
+      return kernels<kBits, 0, true, DType::kBF16>();
     default:
-      return panel_rows<kBits, 0, true, DType::kF32>;
+      return kernels<kBits, 0, true, DType::kF32>();
   }
 }
 
 }  // namespace
 
-PanelFn panel_kernel(const PanelFormat& format) {
-  if (format.has_offset)
-    return format.bits == 4 ? affine_kernel<4>(format.scale_type) : affine_kernel<8>(format.scale_type);
-  if (format.bits == 4) return panel_rows<4, 8, false, DType::kF16>;
-  return panel_rows<8, 128, false, DType::kF16>;
+const PanelKernels& panel_kernels(const PanelFormat& format) {
+  if (format.has_offset) {
+    return format.bits == 4 ? affine_kernels<4>(format.scale_type) : affine_kernels<8>(format.scale_type);
+  }
+  if (format.bits == 4) return kernels<4, 8, false, DType::kF16>();
+  return kernels<8, 128, false, DType::kF16>();
 }
 
 }  // namespace skua::cpu::SKUA_ISA

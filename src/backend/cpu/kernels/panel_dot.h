@@ -1,6 +1,6 @@
 // Products of a panel (16 weight rows) with quantized activation rows. Per output and block of 32 columns, in
-// ascending order: y = fma(offset, x.sum, y), then y = fma(dot, scale * x.scale, y). One arithmetic for any
-// number of activation rows.
+// ascending order: y = fma(offset, x.sum, y) if the format has offsets, then y = fma(dot, scale * x.scale,
+// y). One arithmetic for any number of activation rows.
 #pragma once
 
 #include "backend/cpu/kernels/quantize.h"
@@ -17,10 +17,13 @@ struct Panel {
   int64_t group_blocks = 1;  // blocks that share a scale
 };
 
-/// Products with rows x[0, n): out[t * kPanelRows + r].
-using PanelFn = void (*)(const Panel& panel, const QuantizedRow* x, int64_t n, float* out);
+/// Products with one tile of quantized rows: out[t * kPanelRows + r].
+using PanelFn = void (*)(const Panel& panel, const std::byte* tile, float* out);
 
-/// The kernel of a format in panels.
-PanelFn panel_kernel(const PanelFormat& format);
+/// The kernels of a format for tiles of 1, 2, 4 and 8 rows.
+struct PanelKernels {
+  PanelFn by_rows[9] = {};  // [rows of the tile]
+};
+const PanelKernels& panel_kernels(const PanelFormat& format);
 
 }  // namespace skua::cpu::SKUA_ISA

@@ -23,29 +23,43 @@ int32_t put_codes(V16 q, int8_t* to) {
 #endif
 }
 
-}  // namespace
-
-void quantize_row(const float* x, int64_t k, const QuantizedRow& out) {
-  for (int64_t b = 0; b * kPanelCols < k; ++b) {
-    const V16 first = load(x + b * kPanelCols), second = load(x + b * kPanelCols + 16);
+template <int kT>
+void quantize_into(const float* x, int64_t k, int index, std::byte* tile) {
+  auto* block = reinterpret_cast<QuantizedBlock<kT>*>(tile);
+  for (int64_t at = 0; at < k; at += kPanelCols, ++block) {
+    const V16 first = load(x + at), second = load(x + at + 16);
     const float amax = reduce_max(max(abs(first), abs(second)));
     // x - x is 0 for finite numbers only; a sum of such differences shows any other.
-    const float odd = reduce_add((first - first) + (second - second));
-    BlockMeta& meta = out.metas[b];
-    int8_t* codes = out.codes + b * kPanelCols;
-    const bool finite = odd == 0.0f;
-    const bool tiny = amax < 0x1p-100f;  // such a block counts as zero; 127/amax stays finite
+    const bool finite = reduce_add((first - first) + (second - second)) == 0.0f;
+    const bool tiny = amax < 0x1p-100f;  // counts as zero, so that 127/amax stays finite
     const V16 inverse = splat(finite && !tiny ? 127.0f / amax : 0.0f);
     const V16 bound = splat(127.0f);
     const auto quantize = [&](V16 v) {
       const V16 q = finite ? v * inverse : zero();
       return min(bound, max(zero() - bound, q));
     };
+    int8_t* codes = block->codes[index];
     const int32_t sum = put_codes(quantize(first), codes) + put_codes(quantize(second), codes + 16);
-    meta.scale = !finite ? __builtin_nanf("") : tiny ? 0.0f : amax / 127.0f;
-    meta.sum = meta.scale * static_cast<float>(sum);
-    meta.minus_8 = -8 * sum;
-    meta.minus_128 = -128 * sum;
+    const float scale = !finite ? __builtin_nanf("") : tiny ? 0.0f : amax / 127.0f;
+    block->scale[index] = scale;
+    block->sum[index] = scale * static_cast<float>(sum);
+    block->minus_8[index] = -8 * sum;
+    block->minus_128[index] = -128 * sum;
+  }
+}
+
+}  // namespace
+
+void quantize_row(const float* x, int64_t k, int rows, int index, std::byte* tile) {
+  switch (rows) {
+    case 8:
+      return quantize_into<8>(x, k, index, tile);
+    case 4:
+      return quantize_into<4>(x, k, index, tile);
+    case 2:
+      return quantize_into<2>(x, k, index, tile);
+    default:
+      return quantize_into<1>(x, k, index, tile);
   }
 }
 

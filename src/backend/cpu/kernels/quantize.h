@@ -1,6 +1,9 @@
 // Activation rows in int8: per 32 columns one scale amax/127, codes rounded to nearest even in [-127, 127]. A
 // pure function of the row; a block below 2^-100 is zero. A block with a NaN or infinity gets scale NaN, so
 // that it reaches every output.
+//
+// Rows that a kernel handles together lie together: a tile of 8, 4, 2 or 1 rows holds, block after block, the
+// codes of its rows, then their numbers. So a kernel walks one pointer.
 #pragma once
 
 #include "backend/cpu/kernels/simd.h"
@@ -8,17 +11,29 @@
 
 namespace skua::cpu::SKUA_ISA {
 
-/// A quantized row: codes [k] and one meta per block.
-struct QuantizedRow {
-  int8_t* codes = nullptr;
-  BlockMeta* metas = nullptr;
-
-  QuantizedRow() = default;
-  QuantizedRow(std::byte* at, int64_t k)
-      : codes(reinterpret_cast<int8_t*>(at)), metas(reinterpret_cast<BlockMeta*>(at + k)) {}
+/// One block of a tile of kT rows.
+template <int kT>
+struct QuantizedBlock {
+  int8_t codes[kT][kPanelCols];
+  float scale[kT];        // amax / 127
+  float sum[kT];          // scale times the sum of the codes
+  int32_t minus_8[kT];    // -8 times the sum of the codes
+  int32_t minus_128[kT];  // -128 times
 };
+static_assert(sizeof(QuantizedBlock<1>) == kQuantizedBlockBytes);
+static_assert(sizeof(QuantizedBlock<8>) == 8 * kQuantizedBlockBytes);
 
-/// Quantizes x[0, k); k is a multiple of 32.
-void quantize_row(const float* x, int64_t k, const QuantizedRow& out);
+constexpr int kTileRows = kWide ? 8 : 4;  // rows of the largest tile
+
+/// Rows of the tile that row t belongs to, in a batch of n: full tiles first, then 4, 2, 1.
+inline int tile_rows_at(int64_t t, int64_t n) {
+  for (int rows = kTileRows; rows > 1; rows /= 2) {
+    if (t < n / rows * rows) return rows;
+  }
+  return 1;
+}
+
+/// Quantizes x[0, k) as row `index` of a tile of `rows` rows; k is a multiple of 32.
+void quantize_row(const float* x, int64_t k, int rows, int index, std::byte* tile);
 
 }  // namespace skua::cpu::SKUA_ISA

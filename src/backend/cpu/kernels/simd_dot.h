@@ -2,8 +2,7 @@
 // Sums are exact in int32 (in int16 only where they cannot overflow), so both give the same numbers.
 #pragma once
 
-#include "backend/cpu/kernels/simd.h"
-#include "backend/cpu/panels.h"
+#include "backend/cpu/kernels/quantize.h"
 
 namespace skua::cpu::SKUA_ISA {
 
@@ -33,9 +32,11 @@ struct Lanes {  // one number per row
 template <int kBits>
 inline void unpack_block(const std::byte* block, __m512i* codes) {
   if constexpr (kBits == 8) {
+#pragma GCC unroll 8
     for (int v = 0; v < 8; ++v) codes[v] = _mm512_loadu_si512(block + 64 * v);
   } else {
     const __m512i low = _mm512_set1_epi8(15);
+#pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
       const __m512i both = _mm512_loadu_si512(block + 64 * v);
       codes[v] = _mm512_and_si512(both, low);
@@ -44,12 +45,14 @@ inline void unpack_block(const std::byte* block, __m512i* codes) {
   }
 }
 
-/// Per row, the sum over 32 columns of (code - kCentre) * x.
-template <int kBits, int kCentre>
-inline __m512i dot_block(const __m512i* codes, const int8_t* x, const BlockMeta& meta) {
+/// Per row, the sum over 32 columns of (code - kCentre) * x, for row t of a tile.
+template <int kBits, int kCentre, int kT>
+inline __m512i dot_block(const __m512i* codes, const QuantizedBlock<kT>& block, int t) {
+  const int8_t* x = block.codes[t];
   __m512i sum = kCentre == 0   ? _mm512_setzero_si512()
-                : kCentre == 8 ? _mm512_set1_epi32(meta.minus_8)
-                               : _mm512_set1_epi32(meta.minus_128);
+                : kCentre == 8 ? _mm512_set1_epi32(block.minus_8[t])
+                               : _mm512_set1_epi32(block.minus_128[t]);
+#pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
     int32_t four;
     __builtin_memcpy(&four, x + 4 * v, 4);
@@ -85,9 +88,11 @@ inline void unpack_block(const std::byte* block, __m256i* codes) {
     return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 64 * v));
   };
   if constexpr (kBits == 8) {
+#pragma GCC unroll 8
     for (int v = 0; v < 8; ++v) codes[v] = _mm256_xor_si256(load(v), _mm256_set1_epi8(-128));
   } else {
     const __m256i low = _mm256_set1_epi8(15);
+#pragma GCC unroll 4
     for (int v = 0; v < 4; ++v) {
       const __m256i both = load(v);
       codes[v] = _mm256_and_si256(both, low);
@@ -96,9 +101,10 @@ inline void unpack_block(const std::byte* block, __m256i* codes) {
   }
 }
 
-/// Per row, the sum over 32 columns of (code - kCentre) * x.
-template <int kBits, int kCentre>
-inline __m256i dot_block(const __m256i* codes, const int8_t* x, const BlockMeta& meta) {
+/// Per row, the sum over 32 columns of (code - kCentre) * x, for row t of a tile.
+template <int kBits, int kCentre, int kT>
+inline __m256i dot_block(const __m256i* codes, const QuantizedBlock<kT>& block, int t) {
+  const int8_t* x = block.codes[t];
   const __m256i ones = _mm256_set1_epi16(1);
   const auto four = [&](int v) {
     int32_t bytes;
@@ -108,20 +114,22 @@ inline __m256i dot_block(const __m256i* codes, const int8_t* x, const BlockMeta&
   if constexpr (kBits == 4) {
     // At most 8 * 2 * 15 * 127 = 30,480: fits int16.
     __m256i sum = _mm256_maddubs_epi16(codes[0], four(0));
+#pragma GCC unroll 8
     for (int v = 1; v < 8; ++v) sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes[v], four(v)));
     const __m256i wide = _mm256_madd_epi16(sum, ones);
     if constexpr (kCentre == 0) return wide;
-    return _mm256_add_epi32(wide, _mm256_set1_epi32(meta.minus_8));
+    return _mm256_add_epi32(wide, _mm256_set1_epi32(block.minus_8[t]));
   } else {
     // |code - 128| <= 128 and |x| <= 127: a pair of products fits int16.
     __m256i sum = _mm256_setzero_si256();
+#pragma GCC unroll 8
     for (int v = 0; v < 8; ++v) {
       const __m256i pairs =
           _mm256_maddubs_epi16(_mm256_abs_epi8(codes[v]), _mm256_sign_epi8(four(v), codes[v]));
       sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
     }
     if constexpr (kCentre == 128) return sum;
-    return _mm256_sub_epi32(sum, _mm256_set1_epi32(meta.minus_128));
+    return _mm256_sub_epi32(sum, _mm256_set1_epi32(block.minus_128[t]));
   }
 }
 
