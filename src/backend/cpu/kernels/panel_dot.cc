@@ -6,6 +6,14 @@ namespace {
 
 constexpr int kParts = static_cast<int>(kPanelRows) / Lanes::kCount;
 
+/// How far ahead codes are asked for. Measured on Zen 5, one thread, decoding 135M weights: none 331 tok/s,
+/// 2.5 KiB 359, 4 KiB 375, 6 KiB 391, 8 KiB 385, 16 KiB 367 (Q4_1); 8-bit weights gain 3 %.
+constexpr int64_t kPrefetchBytes = 6144;
+
+void prefetch(const std::byte* at, int64_t bytes) {
+  for (int64_t line = 0; line < bytes; line += 64) __builtin_prefetch(at + line);
+}
+
 template <DType kScale>
 Lanes::F load_numbers(const std::byte* p) {
   if constexpr (kScale == DType::kF16) return Lanes::load_f16(p);
@@ -29,6 +37,7 @@ void panel_tile(const Panel& panel, const std::byte* tile, float* out) {
       const Lanes::F scale = load_numbers<kScale>(scale_at);
       const Lanes::F offset = kOffset ? load_numbers<kScale>(offset_at) : Lanes::zero();
       for (int64_t left = panel.group_blocks; left != 0; --left) {
+        prefetch(codes_at + kPrefetchBytes, panel_block_bytes(kBits));
         Lanes::I codes[8];
         unpack_block<kBits>(codes_at, codes);
 #pragma GCC unroll 8
