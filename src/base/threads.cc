@@ -1,5 +1,6 @@
-// The pool: an epoch counter starts a region, a countdown ends it. Both are spun on for about 50 us before
-// the waiter sleeps on the atomic.
+// The pool: one word says whether a region is open and how many workers are inside. Workers enter an open
+// region, claim units until none is left, and leave; the caller does the same, closes the region, and waits
+// only for those inside. Waiters spin for about 50 us before they sleep on the word.
 #include "base/threads.h"
 
 #include <sched.h>
@@ -20,18 +21,31 @@ void cpu_pause() {
 #endif
 }
 
-/// Waits until `value` differs from `old`: spins first, sleeps after.
-uint32_t wait_change(const std::atomic<uint32_t>& value, uint32_t old) {
+// The word: workers inside (12 bits), open (1 bit), number of the region (the rest, wrapping).
+constexpr uint32_t kOpen = 1u << 12;
+constexpr uint32_t kInside = kOpen - 1;
+constexpr uint32_t kRegion = kOpen << 1;
+
+bool open_for(uint32_t word, uint32_t last_region) {
+  return (word & kOpen) != 0 && word / kRegion != last_region;
+}
+
+/// Waits until `done(word)`: spins first, sleeps after. Returns the word.
+template <typename Done>
+uint32_t wait_until(const std::atomic<uint32_t>& state, const Done& done) {
   using Clock = std::chrono::steady_clock;
   const auto limit = Clock::now() + std::chrono::microseconds(50);
   for (int i = 0;; ++i) {
-    const uint32_t now = value.load(std::memory_order_acquire);
-    if (now != old) return now;
+    const uint32_t word = state.load(std::memory_order_acquire);
+    if (done(word)) return word;
     cpu_pause();
     if (i % 64 == 63 && Clock::now() > limit) break;
   }
-  value.wait(old, std::memory_order_acquire);
-  return value.load(std::memory_order_acquire);
+  for (;;) {
+    const uint32_t word = state.load(std::memory_order_acquire);
+    if (done(word)) return word;
+    state.wait(word, std::memory_order_acquire);
+  }
 }
 
 }  // namespace
@@ -39,55 +53,69 @@ uint32_t wait_change(const std::atomic<uint32_t>& value, uint32_t old) {
 struct ThreadPool::State {
   int n_threads = 1;
   std::vector<std::thread> workers;
-  Body body = nullptr;
+  alignas(64) std::atomic<uint32_t> word{0};
+  alignas(64) std::atomic<int64_t> next_unit{0};
+  // Written by the caller while the region is closed and nobody is inside.
+  alignas(64) Body body = nullptr;
   void* context = nullptr;
-  bool stopping = false;
-  alignas(64) std::atomic<uint32_t> epoch{0};
-  alignas(64) std::atomic<uint32_t> pending{0};
+  int64_t n_units = 0;
+  std::atomic<bool> stopping{false};
 
-  void worker(int thread) {
-    uint32_t seen = 0;
+  void claim_units(int thread) {
     for (;;) {
-      seen = wait_change(epoch, seen);
-      if (stopping) return;
-      body(context, thread, n_threads);
-      if (pending.fetch_sub(1, std::memory_order_acq_rel) == 1) pending.notify_one();
+      const int64_t unit = next_unit.fetch_add(1, std::memory_order_relaxed);
+      if (unit >= n_units) return;
+      body(context, thread, unit);
     }
   }
 
-  void start_region() {
-    pending.store(static_cast<uint32_t>(n_threads - 1), std::memory_order_relaxed);
-    epoch.fetch_add(1, std::memory_order_release);
-    epoch.notify_all();
+  void worker(int thread) {
+    uint32_t last_region = 0;
+    for (;;) {
+      uint32_t seen =
+          wait_until(word, [&](uint32_t w) { return open_for(w, last_region) || stopping.load(); });
+      if (stopping.load()) return;
+      if (!word.compare_exchange_strong(seen, seen + 1, std::memory_order_acq_rel)) continue;
+      last_region = seen / kRegion;
+      claim_units(thread);
+      const uint32_t left = word.fetch_sub(1, std::memory_order_acq_rel) - 1;
+      if ((left & (kOpen | kInside)) == 0) word.notify_all();
+    }
   }
 };
 
 ThreadPool::ThreadPool(int n_threads) : state_(std::make_unique<State>()) {
   SKUA_CHECK_LE(1, n_threads);
+  SKUA_CHECK_LT(static_cast<uint32_t>(n_threads), kInside);
   state_->n_threads = n_threads;
   for (int i = 1; i < n_threads; ++i) state_->workers.emplace_back([s = state_.get(), i] { s->worker(i); });
 }
 
 ThreadPool::~ThreadPool() {
-  state_->stopping = true;
-  if (state_->n_threads > 1) state_->start_region();
-  for (std::thread& worker : state_->workers) worker.join();
+  State& s = *state_;
+  s.stopping.store(true);
+  s.word.fetch_add(kRegion, std::memory_order_acq_rel);  // so that sleepers look again
+  s.word.notify_all();
+  for (std::thread& worker : s.workers) worker.join();
 }
 
 int ThreadPool::n_threads() const { return state_->n_threads; }
 
-void ThreadPool::run(Body body, void* context) {
+void ThreadPool::run(int64_t n_units, Body body, void* context) {
   State& s = *state_;
-  if (s.n_threads == 1) {
-    body(context, 0, 1);
+  if (s.n_threads == 1 || n_units <= 1) {
+    for (int64_t unit = 0; unit < n_units; ++unit) body(context, 0, unit);
     return;
   }
   s.body = body;
   s.context = context;
-  s.start_region();
-  body(context, 0, s.n_threads);
-  for (uint32_t left = s.pending.load(std::memory_order_acquire); left != 0;)
-    left = wait_change(s.pending, left);
+  s.n_units = n_units;
+  s.next_unit.store(0, std::memory_order_relaxed);
+  s.word.fetch_add(kRegion | kOpen, std::memory_order_acq_rel);
+  s.word.notify_all();
+  s.claim_units(0);
+  s.word.fetch_and(~kOpen, std::memory_order_acq_rel);
+  wait_until(s.word, [](uint32_t word) { return (word & kInside) == 0; });
 }
 
 int available_cpus() {

@@ -1,5 +1,6 @@
-// A persistent pool for the step loop: workers spin for a moment, then sleep. Work is split by output index
-// only, never by a sum, so results do not depend on the number of threads.
+// A persistent pool for the step loop: workers spin for a moment, then sleep. Work is cut into units that
+// threads claim one at a time, so a worker that the system has put aside delays nobody: the others do its
+// share. Units are cut by output index only, never by a sum, so results do not depend on who does what.
 #pragma once
 
 #include <cstdint>
@@ -17,30 +18,34 @@ class ThreadPool {
 
   int n_threads() const;
 
-  /// Body of a parallel region: called once per thread with its index and the number of threads.
-  using Body = void (*)(void* context, int thread, int n_threads);
+  /// One unit of work: `thread` in [0, n_threads) is the thread that runs it (one unit at a time each).
+  using Body = void (*)(void* context, int thread, int64_t unit);
 
-  /// Runs `body` on every thread and returns when all are done. Only one thread may call run at a time.
-  void run(Body body, void* context);
+  /// Runs units 0..n_units-1, each once, and returns when all are done. Units must not wait for each other.
+  /// Only one thread may call run at a time.
+  void run(int64_t n_units, Body body, void* context);
 
-  /// Calls fn(begin, end) over disjoint ranges that cover [0, n), at most one per thread, borders at
-  /// multiples of `grain`.
+  /// The same for a callable fn(thread, unit).
   template <typename Fn>
-  void for_ranges(int64_t n, int64_t grain, Fn&& fn) {
-    struct Job {
-      Fn* fn;
-      int64_t n, grain;
-    } job{&fn, n, grain};
+  void run_units(int64_t n_units, const Fn& fn) {
+    const Fn* job = &fn;
     run(
-        [](void* context, int thread, int n_threads) {
-          auto* j = static_cast<Job*>(context);
-          const int64_t units = (j->n + j->grain - 1) / j->grain;
-          const int64_t begin = units * thread / n_threads * j->grain;
-          int64_t end = units * (thread + 1) / n_threads * j->grain;
-          if (end > j->n) end = j->n;
-          if (begin < end) (*j->fn)(begin, end);
-        },
+        n_units,
+        [](void* context, int thread, int64_t unit) { (**static_cast<const Fn**>(context))(thread, unit); },
         &job);
+  }
+
+  /// Calls fn(begin, end) over disjoint ranges that cover [0, n), about one per thread, borders at multiples
+  /// of `grain`.
+  template <typename Fn>
+  void for_ranges(int64_t n, int64_t grain, const Fn& fn) {
+    const int64_t grains = (n + grain - 1) / grain;
+    const int64_t n_units = grains < n_threads() ? grains : n_threads();
+    run_units(n_units, [&](int, int64_t unit) {
+      const int64_t begin = grains * unit / n_units * grain;
+      const int64_t end = grains * (unit + 1) / n_units * grain;
+      fn(begin, end < n ? end : n);
+    });
   }
 
  private:

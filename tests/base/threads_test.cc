@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 #include <vector>
@@ -35,6 +36,36 @@ TEST(ThreadPool, WakesSleepingWorkers) {
   }
   EXPECT_EQ(sum[0], 5);
   EXPECT_EQ(sum[1], 10);
+}
+
+TEST(ThreadPool, EveryUnitRunsOnceAndThreadsNeverOverlap) {
+  ThreadPool pool(3);
+  std::vector<int> hits(40, 0);
+  std::vector<std::atomic<int>> busy(3);
+  for (int repeat = 0; repeat < 3000; ++repeat) {
+    pool.run_units(40, [&](int thread, int64_t unit) {
+      EXPECT_EQ(busy[static_cast<size_t>(thread)].fetch_add(1), 0);
+      ++hits[static_cast<size_t>(unit)];
+      busy[static_cast<size_t>(thread)].fetch_sub(1);
+    });
+  }
+  for (const int hit : hits) EXPECT_EQ(hit, 3000);
+}
+
+TEST(ThreadPool, AWorkerThatIsPutAsideDelaysNobody) {
+  ThreadPool pool(2);
+  std::atomic<bool> release{false};
+  std::atomic<int> done{0};
+  // The first unit that the worker gets blocks it until the caller has done all others alone.
+  pool.run_units(20, [&](int thread, int64_t) {
+    if (thread == 1) {
+      while (!release.load()) std::this_thread::yield();
+    }
+    const int now = ++done;
+    if (thread == 0 && now >= 19) release.store(true);
+    if (thread == 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  EXPECT_EQ(done.load(), 20);
 }
 
 }  // namespace

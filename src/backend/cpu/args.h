@@ -51,7 +51,6 @@ struct LinearPart {
 /// linear, multi_linear; gated_linear has two parts, gate and up, of equal size.
 struct LinearArgs : OpArgs {
   int64_t k = 0;
-  uint64_t thread_quantized = 0;  // where a thread's quantized activations start in its workspace
   std::vector<LinearPart> parts;
   Act act = Act::kSilu;  // gated_linear
 };
@@ -59,12 +58,11 @@ struct LinearArgs : OpArgs {
 constexpr int64_t kLinearTileRows = 32;  // weight rows decoded at a time when there are many activation rows
 constexpr int64_t kGatedTileRows = 16;   // of gate and of up each
 static_assert(2 * kGatedTileRows <= kLinearTileRows);
-constexpr int64_t kFewRows = 4;  // activation rows that every thread quantizes for itself
 
 /// Floats between decoded rows in a linear's workspace: whole vectors, and no power of two (cache ways).
 constexpr int64_t scratch_stride(int64_t k) { return (k + 15) / 16 * 16 + 16; }
 
-/// Bytes of a thread's decoded rows, which precede its quantized activations.
+/// Bytes of a thread's decoded rows.
 constexpr uint64_t scratch_bytes(int64_t k) {
   return static_cast<uint64_t>(kLinearTileRows * scratch_stride(k)) * sizeof(float);
 }

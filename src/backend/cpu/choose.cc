@@ -152,12 +152,10 @@ struct Chooser {
         formats = "mixed";
       }
     }
-    args.thread_bytes = n_panel_parts < parts.size() ? round_up(scratch_bytes(args.k), uint64_t{64}) : 0;
-    args.thread_quantized = args.thread_bytes;
+    if (n_panel_parts < parts.size()) args.thread_bytes = scratch_bytes(args.k);
     if (n_panel_parts > 0) {
-      const auto row_bytes = static_cast<uint64_t>(quantized_row_bytes(args.k));
-      args.shared_bytes = rows(in(0).lead) * row_bytes;
-      args.thread_bytes += static_cast<uint64_t>(kFewRows) * row_bytes;
+      const uint64_t bytes = rows(in(0).lead) * static_cast<uint64_t>(quantized_row_bytes(args.k));
+      args.shared_bytes = round_up(bytes, uint64_t{64});
     }
     const char* arithmetic = n_panel_parts == 0 ? "f32" : n_panel_parts == parts.size() ? "s8" : "s8+f32";
     return finish(fn, std::move(args), 2 * rows(in(0).lead) * products, formats, arithmetic);

@@ -84,20 +84,10 @@ class Call {
   std::byte* const* operands_;
 };
 
-/// Calls fn(i) for every i in [0, n), spread over the pool's threads in turn (i mod n_threads), which
-/// balances causal attention too.
+/// Calls fn(i) for every i in [0, n), spread over the pool's threads.
 template <typename Fn>
-void for_each(ThreadPool& pool, int64_t n, Fn&& fn) {
-  struct Job {
-    Fn* fn;
-    int64_t n;
-  } job{&fn, n};
-  pool.run(
-      [](void* context, int thread, int n_threads) {
-        const auto* j = static_cast<const Job*>(context);
-        for (int64_t i = thread; i < j->n; i += n_threads) (*j->fn)(i);
-      },
-      &job);
+void for_each(ThreadPool& pool, int64_t n, const Fn& fn) {
+  pool.run_units(n, [&](int, int64_t i) { fn(i); });
 }
 
 // One per op, each in <op>.cc.

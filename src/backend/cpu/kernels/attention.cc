@@ -212,21 +212,18 @@ void attention(const KernelCall& kernel_call) {
   const AttentionArgs& args = call.args;
   const int64_t n_tokens = call.n_rows();
   const int64_t group = args.n_heads / args.slot.n_kv_heads;
-  // Work units: a run of tokens with the heads that share a kv head, dealt to threads in turn because later
-  // tokens see more keys. With few tokens every head is a unit of its own, so that all threads have work.
+  // Work units: a run of tokens with the heads that share a kv head, the last tokens first because they see
+  // the most keys. With few tokens every head is a unit of its own, so that all threads have work.
   const bool few = n_tokens * args.slot.n_kv_heads < 4 * call.pool.n_threads();
   const int64_t unit_heads = few ? 1 : group;
   const int64_t unit_tokens = few ? 1 : max_of(int64_t{1}, 8 / group);
   const int64_t head_units = args.n_heads / unit_heads;
   const int64_t n_units = (n_tokens + unit_tokens - 1) / unit_tokens * head_units;
-  const auto work = [&](int thread, int n_threads) {
-    for (int64_t unit = thread; unit < n_units; unit += n_threads) {
-      const int64_t begin = unit / head_units * unit_tokens;
-      attend(call, thread, begin, min_of(begin + unit_tokens, n_tokens), unit % head_units * unit_heads,
-             unit_heads);
-    }
-  };
-  call.all_threads(n_units, work);
+  call.pool.run_units(n_units, [&](int thread, int64_t unit) {
+    const int64_t begin = (n_units - 1 - unit) / head_units * unit_tokens;
+    attend(call, thread, begin, min_of(begin + unit_tokens, n_tokens), unit % head_units * unit_heads,
+           unit_heads);
+  });
 }
 
 }  // namespace skua::cpu::SKUA_ISA

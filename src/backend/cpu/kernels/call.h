@@ -29,28 +29,16 @@ struct Call {
     return operands[args.workspace] + args.shared_bytes + static_cast<uint64_t>(thread) * args.thread_bytes;
   }
 
-  /// fn(thread, n_threads) on every thread; on this one alone when there is one unit of work.
-  template <typename Fn>
-  void all_threads(int64_t n_units, const Fn& fn) const {
-    if (n_units <= 1) {
-      if (n_units == 1) fn(0, 1);
-      return;
-    }
-    const Fn* job = &fn;
-    pool.run([](void* context, int thread,
-                int n_threads) { (**static_cast<const Fn**>(context))(thread, n_threads); },
-             &job);
-  }
-
-  /// fn(thread, begin, end) over ranges of [0, n), at most one per thread, borders at multiples of `grain`;
-  /// on this thread alone when n <= grain.
+  /// fn(thread, begin, end) over ranges that cover [0, n), borders at multiples of `grain`: a few per thread,
+  /// so that a thread that is late does less.
   template <typename Fn>
   void thread_ranges(int64_t n, int64_t grain, const Fn& fn) const {
-    const int64_t units = (n + grain - 1) / grain;
-    all_threads(units, [&](int thread, int n_threads) {
-      const int64_t begin = units * thread / n_threads * grain;
-      const int64_t end = min_of(units * (thread + 1) / n_threads * grain, n);
-      if (begin < end) fn(thread, begin, end);
+    const int64_t grains = (n + grain - 1) / grain;
+    const int64_t most = pool.n_threads() == 1 ? 1 : 4 * pool.n_threads();
+    const int64_t n_units = min_of(grains, most);
+    pool.run_units(n_units, [&](int thread, int64_t unit) {
+      const int64_t begin = grains * unit / n_units * grain;
+      fn(thread, begin, min_of(grains * (unit + 1) / n_units * grain, n));
     });
   }
 

@@ -157,27 +157,20 @@ int64_t thread_grain(int64_t k, int64_t n_x) {
 int64_t padded_rows(const LinearPart& part) { return n_panels(part.weight.rows) * kPanelRows; }
 
 /// fn(input, thread, begin, end) on ranges of [0, n_rows) weight rows. Quantizes first where a part asks for
-/// it: few rows by each thread for itself, many once for all, in a region of their own.
+/// it; many rows in a region of their own.
 template <typename Fn>
 void deal_rows(const Call<LinearArgs>& call, int64_t n_rows, const Fn& fn) {
   Input input{.x = call.input(0), .n = call.n_rows(), .k = call.args.k};
   if (input.n <= 0) return;
   bool quantized = false;
   for (const LinearPart& part : call.args.parts) quantized = quantized || part.order == WeightOrder::kPanels;
-  const bool few = input.n <= kFewRows;
-  if (quantized && !few) {
+  if (quantized) {
     input.quantized = call.operands[call.args.workspace];
-    call.ranges(input.n, max_of(int64_t{1}, 16384 / input.k),
+    call.ranges(input.n, max_of(int64_t{4}, 16384 / input.k),
                 [&](int64_t begin, int64_t end) { input.quantize(begin, end); });
   }
-  call.thread_ranges(n_rows, thread_grain(input.k, input.n), [&](int thread, int64_t begin, int64_t end) {
-    Input mine = input;
-    if (quantized && few) {
-      mine.quantized = call.workspace(thread) + call.args.thread_quantized;
-      mine.quantize(0, mine.n);
-    }
-    fn(mine, thread, begin, end);
-  });
+  call.thread_ranges(n_rows, thread_grain(input.k, input.n),
+                     [&](int thread, int64_t begin, int64_t end) { fn(input, thread, begin, end); });
 }
 
 }  // namespace
