@@ -74,8 +74,7 @@ Exit apply_template_command(const CommandInput& input) {
   if (!checkpoint.ok()) return fail(checkpoint.status());
   const auto text = load_text(**checkpoint);
   if (!text.ok()) return fail(text.status());
-  const auto prompts =
-      PromptMaker::make(text->tokenizer.get(), text->template_source, (*checkpoint)->source());
+  const auto prompts = PromptMaker::make(text->tokenizer.get(), text->templates, (*checkpoint)->source());
   if (!prompts.ok()) return fail(prompts.status());
   const auto prompt = (*prompts)->chat_text(messages->messages, messages->tools);
   if (!prompt.ok()) return fail(prompt.status());

@@ -25,18 +25,18 @@ PromptMaker::PromptMaker(std::unique_ptr<State> state) : state_(std::move(state)
 PromptMaker::~PromptMaker() = default;
 
 Result<std::unique_ptr<PromptMaker>> PromptMaker::make(const Tokenizer* tokenizer,
-                                                       const std::string& chat_template,
+                                                       const ChatTemplateSources& templates,
                                                        const std::string& source) {
   if (tokenizer == nullptr) {
     return not_found(source +
                      " has no tokenizer: expected tokenizer.json beside the weights, or a GGUF vocabulary");
   }
   auto state = std::make_unique<State>(State{*tokenizer, std::nullopt, ok_status()});
-  if (chat_template.empty()) {
+  if (!templates.file && templates.config.is_null()) {
     state->problem =
         unsupported(source + " has no chat template, so it takes no messages; --raw continues a text");
   } else {
-    auto builder = PromptBuilder::make({chat_template, Json()}, *tokenizer);
+    auto builder = PromptBuilder::make(templates, *tokenizer);
     state->problem = builder.status();
     if (builder.ok()) state->builder.emplace(std::move(builder).value());
   }

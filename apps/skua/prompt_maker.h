@@ -13,6 +13,7 @@ namespace skua {
 
 class Engine;
 class Tokenizer;
+struct ChatTemplateSources;
 
 /// Applies the chat template and the tokenizer of one model, which must outlive it.
 class PromptMaker {
@@ -20,7 +21,7 @@ class PromptMaker {
   /// Errors: kNotFound without a tokenizer. A model without a template makes only raw prompts; a template
   /// that cannot be read is an error when messages come.
   static Result<std::unique_ptr<PromptMaker>> make(const Tokenizer* tokenizer,
-                                                   const std::string& chat_template,
+                                                   const ChatTemplateSources& templates,
                                                    const std::string& source);
   ~PromptMaker();
 

@@ -84,7 +84,7 @@ Exit run_command(const CommandInput& input) {
   if (!system.ok()) return fail(system, Exit::kUsage);
   const auto engine = load_engine(options, task->model, engine_options(options));
   if (!engine.ok()) return fail(engine.status());
-  const auto prompts = PromptMaker::make((*engine)->tokenizer(), (*engine)->chat_template(), "the model");
+  const auto prompts = PromptMaker::make((*engine)->tokenizer(), (*engine)->chat_templates(), "the model");
   if (!prompts.ok()) return fail(prompts.status());
   if (task->mode == Mode::kChat) return run_chat(**engine, **prompts, options);
   return answer_once(**engine, **prompts, options, task->text);

@@ -137,7 +137,7 @@ const EngineOptions& Engine::options() const { return impl_->options; }
 const ModelInfo& Engine::model() const { return impl_->model.info; }
 const LoadReport& Engine::load_report() const { return impl_->model.report; }
 const Tokenizer* Engine::tokenizer() const { return impl_->text.tokenizer.get(); }
-const std::string& Engine::chat_template() const { return impl_->text.template_source; }
+const ChatTemplateSources& Engine::chat_templates() const { return impl_->text.templates; }
 std::string Engine::backend_description() const { return impl_->backend->description(); }
 Runner& Engine::runner() { return *impl_->runner; }
 

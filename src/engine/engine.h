@@ -19,6 +19,7 @@ namespace skua {
 
 class Runner;
 class Tokenizer;
+struct ChatTemplateSources;
 struct LoadReport;
 
 struct EngineOptions {
@@ -67,8 +68,8 @@ class Engine {
   const EngineOptions& options() const;  // as resolved: nothing is 0 or "auto" any more
   const ModelInfo& model() const;
   const LoadReport& load_report() const;
-  const Tokenizer* tokenizer() const;        // nullptr if the checkpoint has none
-  const std::string& chat_template() const;  // its Jinja source; empty if the checkpoint has none
+  const Tokenizer* tokenizer() const;                 // nullptr if the checkpoint has none
+  const ChatTemplateSources& chat_templates() const;  // both parts empty if the checkpoint has none
   std::string backend_description() const;
   MemoryReport memory() const;
 

@@ -67,26 +67,12 @@ Result<GgufVocab> read_vocab(const GgufHeader& header) {
   return out;
 }
 
-/// The template text of tokenizer_config.json: one string, or the one called "default" of a list.
-std::string template_of_config(const Json& config) {
-  const Json* value = config.find("chat_template");
-  if (value == nullptr) return {};
-  if (value->is_string()) return value->as_string();
-  for (const Json& entry : value->items()) {
-    const Json* name = entry.find("name");
-    const Json* text = entry.find("template");
-    if (name != nullptr && *name == Json("default") && text != nullptr && text->is_string())
-      return text->as_string();
-  }
-  return {};
-}
-
 Result<TextSetup> load_gguf_text(const GgufHeader& header) {
   TextSetup out;
   if (!header.arrays.contains("tokenizer.ggml.tokens")) return out;
   SKUA_ASSIGN_OR_RETURN(const GgufVocab vocab, read_vocab(header));
   SKUA_ASSIGN_OR_RETURN(out.tokenizer, tokenizer_from_gguf(vocab));
-  out.template_source = text_or_empty(header.metadata, "tokenizer.chat_template");
+  if (const Json* source = header.metadata.find("tokenizer.chat_template")) out.templates.config = *source;
   out.end_ids = out.tokenizer->special_ids().eos;
   return out;
 }
@@ -117,10 +103,10 @@ Result<TextSetup> load_text(const Checkpoint& file) {
   out.tokenizer = std::move(tokenizer).value();
   const auto& eos = out.tokenizer->special_ids().eos;
   out.end_ids.insert(out.end_ids.end(), eos.begin(), eos.end());
-  // A template in a file of its own wins over the one in the config (fault B040).
   const auto own = file.side_file("chat_template.jinja");
   if (!own.ok() && own.status().code() != Code::kNotFound) return own.status();
-  out.template_source = own.ok() ? *own : template_of_config(config);
+  if (own.ok()) out.templates.file = *own;
+  if (const Json* source = config.find("chat_template")) out.templates.config = *source;
   return out;
 }
 

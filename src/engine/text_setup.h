@@ -6,13 +6,14 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "text/prompt.h"
 #include "text/tokenizer.h"
 
 namespace skua {
 
 struct TextSetup {
   std::unique_ptr<Tokenizer> tokenizer;  // null if the checkpoint has none
-  std::string template_source;           // Jinja; empty if the checkpoint has none
+  ChatTemplateSources templates;         // both parts empty if the checkpoint has none
   std::vector<int32_t> end_ids;          // ids that end a reply, besides config.json's
 };
 
