@@ -74,12 +74,13 @@ void compare_step(const Expected& expected, int step, const std::vector<double>&
 
 Result<Outcome> run_case(const Case& golden_case, Backend& backend, const RunOptions& options) {
   const Expected& expected = golden_case.expected;
-  SKUA_ASSIGN_OR_RETURN(const LoadedModel model,
-                        load_model(*golden_case.checkpoint, backend, ConfigPolicy::kStrict, nullptr));
-  SKUA_RETURN_IF_ERROR(check_vocabulary(golden_case, model));
   const auto n_prompt = static_cast<int32_t>(expected.prompt.size());
   RunnerOptions runner_options;
   runner_options.context = n_prompt + static_cast<int32_t>(expected.greedy.size());
+  SKUA_ASSIGN_OR_RETURN(
+      const LoadedModel model,
+      load_model(*golden_case.checkpoint, backend, ConfigPolicy::kStrict, nullptr, runner_options.context));
+  SKUA_RETURN_IF_ERROR(check_vocabulary(golden_case, model));
   runner_options.max_tokens = n_prompt;
   runner_options.max_seqs = 1;
   runner_options.fusion = options.fusion;

@@ -106,9 +106,10 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   SKUA_ASSIGN_OR_RETURN(impl->backend, make_backend({o.backend, o.compute, o.isa, o.n_threads}));
   SKUA_ASSIGN_OR_RETURN(impl->text, load_text(*checkpoint));
   SKUA_ASSIGN_OR_RETURN(impl->checkpoint, import_gguf(std::move(checkpoint), o.config_policy));
+  SKUA_ASSIGN_OR_RETURN(const auto parsed, parse_model(impl->checkpoint->config(), o.config_policy));
+  SKUA_ASSIGN_OR_RETURN(o.context, resolve_context(o.context, parsed->info().max_context));
   SKUA_ASSIGN_OR_RETURN(impl->model,
-                        load_model(*impl->checkpoint, *impl->backend, o.config_policy, progress));
-  SKUA_ASSIGN_OR_RETURN(o.context, resolve_context(o.context, impl->model.info.max_context));
+                        load_model(*impl->checkpoint, *impl->backend, o.config_policy, progress, o.context));
   o.prefill_chunk = std::max(o.prefill_chunk, o.max_seqs);
   SKUA_ASSIGN_OR_RETURN(impl->runner,
                         Runner::create(impl->model, *impl->backend,

@@ -31,8 +31,9 @@ struct LoadedModel {
 
 /// Loads every weight of the graph. `checkpoint` speaks transformers names (see import_gguf). Errors: a
 /// missing tensor, a wrong shape, or a tensor that nobody reads (all of them are listed, up to 8); those of
-/// the family and of pack().
+/// the family and of pack(). `context`: the longest context that will be served, 0 = the checkpoint's own;
+/// some rotations are chosen by it.
 Result<LoadedModel> load_model(const Checkpoint& checkpoint, Backend& backend, ConfigPolicy policy,
-                               const Progress& progress);
+                               const Progress& progress, int32_t context = 0);
 
 }  // namespace skua

@@ -3,21 +3,41 @@
 
 namespace skua {
 
-WeightId GraphBuilder::weight(std::string name, int64_t rows, int64_t cols) {
-  if (rows < 1 || cols < 1) fail(invalid_argument("[graph] weight " + name + " has no elements"));
-  const auto found = weight_ids_.find(name);
+WeightId GraphBuilder::declare(WeightDecl decl) {
+  if (decl.rows < 1 || decl.cols < 1) {
+    fail(invalid_argument("[graph] weight " + decl.name + " has no elements"));
+  }
+  const auto found = weight_ids_.find(decl.name);
   if (found != weight_ids_.end()) {
     const WeightDecl& old = graph_.weight(found->second);
-    if (old.rows != rows || old.cols != cols) {
-      fail(invalid_argument("[graph] " + print(old) + " is also needed as [" + std::to_string(rows) + ", " +
-                            std::to_string(cols) + "]"));
+    if (old.rows != decl.rows || old.cols != decl.cols) {
+      fail(invalid_argument("[graph] " + print(old) + " is also needed as [" + std::to_string(decl.rows) +
+                            ", " + std::to_string(decl.cols) + "]"));
     }
     return found->second;
   }
   const WeightId id(static_cast<uint32_t>(graph_.weights.size()));
-  weight_ids_.emplace(name, id);
-  graph_.weights.push_back({std::move(name), rows, cols});
+  weight_ids_.emplace(decl.name, id);
+  graph_.weights.push_back(std::move(decl));
   return id;
+}
+
+WeightId GraphBuilder::weight(std::string name, int64_t rows, int64_t cols) {
+  return declare({std::move(name), rows, cols});
+}
+
+WeightId GraphBuilder::part(WeightSource source, int64_t cols) {
+  if (source.block < 1 || source.first < 0 || source.stride < source.first + source.block ||
+      source.rows % source.stride != 0) {
+    fail(invalid_argument("[graph] " + source.tensor + " cannot be cut into parts of " +
+                          std::to_string(source.block) + " of every " + std::to_string(source.stride) +
+                          " of " + std::to_string(source.rows) + " rows"));
+    return WeightId(0);
+  }
+  const int64_t n = source.rows / source.stride * source.block;
+  std::string name = source.tensor + "[" + std::to_string(source.first) + "]";
+  if (cols == 1) return declare({std::move(name), 1, n, std::move(source)});
+  return declare({std::move(name), n, cols, std::move(source)});
 }
 
 SlotId GraphBuilder::slot(CacheSlot slot) {
@@ -53,6 +73,14 @@ ValueId GraphBuilder::embed(WeightId table, float scale) {
   return emit("embed", Embed{table, scale}, {}, numerics_.residual);
 }
 
+ValueId GraphBuilder::embed(std::string_view label, Embed embed, DType storage) {
+  return emit(label, embed, {}, storage);
+}
+
+ValueId GraphBuilder::layer_norm(std::string_view label, ValueId x, LayerNorm norm, DType storage) {
+  return emit(label, norm, {x}, storage);
+}
+
 ValueId GraphBuilder::rms_norm(std::string_view label, ValueId x, RmsNorm norm, DType storage) {
   return emit(label, norm, {x}, storage);
 }
@@ -79,6 +107,30 @@ ValueId GraphBuilder::attention(std::string_view label, ValueId q, Attention att
 
 ValueId GraphBuilder::act_mul(std::string_view label, ValueId gate, ValueId up, Act act, DType storage) {
   return emit(label, ActMul{act}, {gate, up}, storage);
+}
+
+ValueId GraphBuilder::activate(std::string_view label, ValueId x, Act act, DType storage) {
+  return emit(label, Activate{act}, {x}, storage);
+}
+
+ValueId GraphBuilder::xielu(std::string_view label, ValueId x, XIelu xielu, DType storage) {
+  return emit(label, xielu, {x}, storage);
+}
+
+ValueId GraphBuilder::mul(std::string_view label, ValueId a, ValueId b, DType storage) {
+  return emit(label, Mul{}, {a, b}, storage);
+}
+
+ValueId GraphBuilder::scale_by(std::string_view label, ValueId x, WeightId weight, DType storage) {
+  return emit(label, ScaleBy{weight}, {x}, storage);
+}
+
+ValueId GraphBuilder::slice(std::string_view label, ValueId x, Slice slice, DType storage) {
+  return emit(label, slice, {x}, storage);
+}
+
+ValueId GraphBuilder::position_scale(std::string_view label, ValueId x, PositionScale scale, DType storage) {
+  return emit(label, std::move(scale), {x}, storage);
 }
 
 ValueId GraphBuilder::add(std::string_view label, ValueId a, ValueId b, DType storage) {

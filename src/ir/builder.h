@@ -23,17 +23,28 @@ class GraphBuilder {
   /// Declares a weight (the same name and shape twice gives the same id).
   WeightId weight(std::string name, int64_t rows, int64_t cols);
   WeightId vector(std::string name, int64_t size) { return weight(std::move(name), 1, size); }
+  /// A part of a tensor (see WeightSource): rows [first, first + block) of every `stride` of its rows, or the
+  /// same of a vector's elements (cols = 1 asks for one).
+  WeightId part(WeightSource source, int64_t cols);
   SlotId slot(CacheSlot slot);
 
   ValueId embed(WeightId table, float scale = 1.0f);
+  ValueId embed(std::string_view label, Embed embed, DType storage);
   ValueId rms_norm(std::string_view label, ValueId x, RmsNorm norm, DType storage);
+  ValueId layer_norm(std::string_view label, ValueId x, LayerNorm norm, DType storage);
   ValueId linear(std::string_view label, ValueId x, Linear linear, DType storage);
   ValueId rope_angles(std::string_view label, RopeAngles angles);
   ValueId rope(std::string_view label, ValueId x, ValueId angles, Rope rope, DType storage);
   void kv_write(std::string_view label, ValueId k, ValueId v, SlotId slot);
   ValueId attention(std::string_view label, ValueId q, Attention attention, DType storage);
   ValueId act_mul(std::string_view label, ValueId gate, ValueId up, Act act, DType storage);
+  ValueId activate(std::string_view label, ValueId x, Act act, DType storage);
+  ValueId xielu(std::string_view label, ValueId x, XIelu xielu, DType storage);
   ValueId add(std::string_view label, ValueId a, ValueId b, DType storage);
+  ValueId mul(std::string_view label, ValueId a, ValueId b, DType storage);
+  ValueId scale_by(std::string_view label, ValueId x, WeightId weight, DType storage);
+  ValueId slice(std::string_view label, ValueId x, Slice slice, DType storage);
+  ValueId position_scale(std::string_view label, ValueId x, PositionScale scale, DType storage);
   ValueId scale(std::string_view label, ValueId x, float factor, DType storage);
   ValueId softcap(std::string_view label, ValueId x, float cap, DType storage);
   ValueId gather_rows(ValueId x);
@@ -45,6 +56,7 @@ class GraphBuilder {
   Result<Graph> finish(ValueId logits);
 
  private:
+  WeightId declare(WeightDecl decl);
   ValueId emit(std::string_view label, Op op, std::vector<ValueId> inputs, DType storage);
 
   Numerics numerics_;

@@ -27,11 +27,29 @@ struct Value {
   ValueType type;
 };
 
-/// One weight: checkpoint name and logical shape [rows, cols]; a vector has rows = 1.
+enum class Transpose : uint8_t { kNo, kYes };
+
+/// Where a weight lies in the checkpoint when it is a part of a tensor, or lies transposed. The tensor, as a
+/// matrix, has `rows` rows; the weight is rows [first, first + block) of every `stride` rows, in order. Of a
+/// vector the same holds for its elements.
+struct WeightSource {
+  std::string tensor;  // empty: the tensor is the whole weight
+  int64_t rows = 0;
+  int64_t first = 0;
+  int64_t block = 0;
+  int64_t stride = 0;
+  Transpose transpose = Transpose::kNo;  // the tensor is stored [cols, rows]; plain formats only
+};
+
+/// One weight: name and logical shape [rows, cols]; a vector has rows = 1. The name is the checkpoint's, or,
+/// for a part of a tensor, made of it.
 struct WeightDecl {
   std::string name;
   int64_t rows = 0;
   int64_t cols = 0;
+  WeightSource source = {};
+
+  const std::string& tensor() const { return source.tensor.empty() ? name : source.tensor; }
 };
 
 constexpr int32_t kPageTokens = 64;  // tokens of one cache page

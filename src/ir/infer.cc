@@ -49,9 +49,16 @@ struct Inference {
     return ValueType{in(0).lead, w.rows, storage};
   }
 
+  Status groups(int32_t n_groups) const {
+    if (n_groups >= 1 && in(0).width % n_groups == 0) return ok_status();
+    return invalid_argument("[graph] a row of " + std::to_string(in(0).width) + " cannot be cut into " +
+                            std::to_string(n_groups) + " groups");
+  }
+
   Result<Types> norm(const RmsNorm& op) const {
-    const WeightDecl& w = graph.weight(op.weight);
-    if (op.n_groups < 1 || w.cols * op.n_groups != in(0).width) {
+    SKUA_RETURN_IF_ERROR(groups(op.n_groups));
+    if (op.weight && graph.weight(*op.weight).cols * op.n_groups != in(0).width) {
+      const WeightDecl& w = graph.weight(*op.weight);
       return mismatch("groups x size of " + w.name, in(0).width, w.cols * op.n_groups);
     }
     return Types{{in(0).lead, in(0).width, storage}};
@@ -87,6 +94,18 @@ struct Inference {
     SKUA_RETURN_IF_ERROR(arity(1));
     return norm(op);
   }
+  Result<Types> operator()(const LayerNorm& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    SKUA_RETURN_IF_ERROR(groups(op.n_groups));
+    for (const auto& id : {op.weight, op.bias}) {
+      if (!id) continue;
+      const int64_t size = graph.weight(*id).cols;
+      if (size != in(0).width && size * op.n_groups != in(0).width) {
+        return mismatch("size of " + graph.weight(*id).name, in(0).width / op.n_groups, size);
+      }
+    }
+    return Types{{in(0).lead, in(0).width, storage}};
+  }
   Result<Types> operator()(const Linear& op) const {
     SKUA_ASSIGN_OR_RETURN(const ValueType type, linear(op));
     return Types{type};
@@ -117,7 +136,41 @@ struct Inference {
     return Types{{Lead::kTokens, int64_t{op.n_heads} * slot.v_dim, storage}};
   }
   Result<Types> operator()(const ActMul&) const { return same(2); }
+  Result<Types> operator()(const Activate&) const { return same(1); }
+  Result<Types> operator()(const XIelu& op) const {
+    for (const WeightId id : {op.alpha_p, op.alpha_n, op.beta, op.eps}) {
+      const WeightDecl& w = graph.weight(id);
+      if (w.rows * w.cols != 1) return mismatch("size of " + w.name, 1, w.rows * w.cols);
+    }
+    return same(1);
+  }
   Result<Types> operator()(const Add&) const { return same(2); }
+  Result<Types> operator()(const Mul&) const { return same(2); }
+  Result<Types> operator()(const ScaleBy& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    const WeightDecl& w = graph.weight(op.weight);
+    if (w.rows != 1 || (w.cols != 1 && w.cols != in(0).width)) {
+      return mismatch("size of " + w.name, in(0).width, w.cols);
+    }
+    return same(1);
+  }
+  Result<Types> operator()(const Slice& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    if (op.begin < 0 || op.width < 1 || op.begin > in(0).width - op.width) {
+      return invalid_argument("[graph] columns " + std::to_string(op.begin) + " to " +
+                              std::to_string(op.begin + op.width) + " of a row of " +
+                              std::to_string(in(0).width));
+    }
+    return Types{{in(0).lead, op.width, storage}};
+  }
+  Result<Types> operator()(const PositionScale& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    if (in(0).lead != Lead::kTokens)
+      return invalid_argument("[graph] position_scale needs one row per token");
+    if (op.stride < 1 || op.factors.empty())
+      return invalid_argument("[graph] position_scale without factors");
+    return same(1);
+  }
   Result<Types> operator()(const Softcap&) const { return same(1); }
   Result<Types> operator()(const Scale&) const { return same(1); }
   Result<Types> operator()(const GatherRows&) const {

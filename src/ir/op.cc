@@ -11,9 +11,13 @@ struct Overloaded : Fns... {
 template <typename... Fns>
 Overloaded(Fns...) -> Overloaded<Fns...>;
 
+void append(std::vector<WeightId>& out, const std::optional<WeightId>& weight) {
+  if (weight) out.push_back(*weight);
+}
+
 void append(std::vector<WeightId>& out, const Linear& linear) {
   out.push_back(linear.weight);
-  if (linear.bias) out.push_back(*linear.bias);
+  append(out, linear.bias);
 }
 
 }  // namespace
@@ -22,13 +26,20 @@ std::string_view op_name(const Op& op) {
   return std::visit(Overloaded{
                         [](const Embed&) { return "embed"; },
                         [](const RmsNorm&) { return "rms_norm"; },
+                        [](const LayerNorm&) { return "layer_norm"; },
                         [](const Linear&) { return "linear"; },
                         [](const RopeAngles&) { return "rope_angles"; },
                         [](const Rope&) { return "rope"; },
                         [](const KvWrite&) { return "kv_write"; },
                         [](const Attention&) { return "attention"; },
                         [](const ActMul&) { return "act_mul"; },
+                        [](const Activate&) { return "activate"; },
+                        [](const XIelu&) { return "xielu"; },
                         [](const Add&) { return "add"; },
+                        [](const Mul&) { return "mul"; },
+                        [](const ScaleBy&) { return "scale_by"; },
+                        [](const Slice&) { return "slice"; },
+                        [](const PositionScale&) { return "position_scale"; },
                         [](const Softcap&) { return "softcap"; },
                         [](const Scale&) { return "scale"; },
                         [](const GatherRows&) { return "gather_rows"; },
@@ -50,6 +61,8 @@ std::string_view act_name(Act act) {
       return "gelu_erf";
     case Act::kRelu:
       return "relu";
+    case Act::kRelu2:
+      return "relu2";
   }
   return "unknown";
 }
@@ -58,8 +71,11 @@ std::vector<StepInput> step_inputs(const Op& op) {
   using enum StepInput;
   using Inputs = std::vector<StepInput>;
   return std::visit(Overloaded{
-                        [](const Embed&) {
-                          return Inputs{kHeader, kIds};
+                        [](const Embed& o) {
+                          return Inputs{kHeader, o.index == EmbedIndex::kIds ? kIds : kPositions};
+                        },
+                        [](const PositionScale&) {
+                          return Inputs{kHeader, kPositions};
                         },
                         [](const RopeAngles&) {
                           return Inputs{kHeader, kPositions};
@@ -85,8 +101,16 @@ std::vector<WeightId> op_weights(const Op& op) {
   std::vector<WeightId> out;
   std::visit(Overloaded{
                  [&](const Embed& o) { out.push_back(o.table); },
-                 [&](const RmsNorm& o) { out.push_back(o.weight); },
-                 [&](const AddRmsNorm& o) { out.push_back(o.norm.weight); },
+                 [&](const RmsNorm& o) { append(out, o.weight); },
+                 [&](const AddRmsNorm& o) { append(out, o.norm.weight); },
+                 [&](const LayerNorm& o) {
+                   append(out, o.weight);
+                   append(out, o.bias);
+                 },
+                 [&](const XIelu& o) {
+                   out.insert(out.end(), {o.alpha_p, o.alpha_n, o.beta, o.eps});
+                 },
+                 [&](const ScaleBy& o) { out.push_back(o.weight); },
                  [&](const Linear& o) { append(out, o); },
                  [&](const MultiLinear& o) {
                    for (const Linear& part : o.parts) append(out, part);

@@ -16,19 +16,38 @@ namespace skua {
 
 using SlotId = StrongId<struct SlotTag>;  // a cache slot of the graph
 
-/// out[t,:] = table[ids[t],:] * scale. Reads step input kIds.
+enum class EmbedIndex : uint8_t {
+  kIds,        // token ids
+  kPositions,  // learned positions
+};
+
+/// out[t,:] = table[index[t] + index_offset,:] * scale. Reads step input kIds or kPositions. The index never
+/// leaves the table: ids are below n_vocab, and a model with learned positions serves no longer context.
 struct Embed {
   WeightId table;  // [n_vocab, d_model]
   float scale = 1.0f;
+  EmbedIndex index = EmbedIndex::kIds;
+  int32_t index_offset = 0;
 };
 
 /// Each row is cut into `n_groups` equal slices; per slice y = x / sqrt(mean(x^2) + eps) * (w +
-/// weight_offset). The weight has the slice's width. Source: arXiv:1910.07467.
+/// weight_offset). The weight has the slice's width; without one the factor is 1. Source: arXiv:1910.07467.
 struct RmsNorm {
-  WeightId weight;
+  std::optional<WeightId> weight;
   float eps = 1e-6f;
   float weight_offset = 0.0f;  // 1 for Gemma checkpoints in HF layout
   int32_t n_groups = 1;        // heads, for q/k norms
+};
+
+/// Each row is cut into `n_groups` equal slices; per slice y = (x - mean(x)) / sqrt(mean((x - mean)^2) + eps)
+/// * w
+/// + b. Weight and bias have the slice's width, or the whole row's; without them 1 and 0. Source:
+/// arXiv:1607.06450.
+struct LayerNorm {
+  std::optional<WeightId> weight;
+  std::optional<WeightId> bias;
+  float eps = 1e-5f;
+  int32_t n_groups = 1;
 };
 
 /// y[t,n] = sum_k x[t,k] w[n,k] (+ bias[n]).
@@ -73,15 +92,53 @@ struct Attention {
   float softcap = 0.0f;
 };
 
-enum class Act : uint8_t { kSilu, kGeluTanh, kGeluErf, kRelu };
+enum class Act : uint8_t {
+  kSilu,
+  kGeluTanh,
+  kGeluErf,
+  kRelu,
+  kRelu2,  // max(0, x)^2
+};
 
 /// y = act(gate) * up. Inputs: gate, up.
 struct ActMul {
   Act act = Act::kSilu;
 };
 
+/// y = act(x).
+struct Activate {
+  Act act = Act::kSilu;
+};
+
+/// y = p x^2 + beta x for x > 0, else n (e^min(x, eps) - 1 - x) + beta x; p = softplus(alpha_p), n = beta +
+/// softplus(alpha_n). All four are weights of one element. Source: arXiv:2411.13010.
+struct XIelu {
+  WeightId alpha_p, alpha_n, beta, eps;
+};
+
 /// y = a + b.
 struct Add {};
+
+/// y = a * b.
+struct Mul {};
+
+/// y[t,i] = x[t,i] * w[i], or * w[0] if the weight has one element.
+struct ScaleBy {
+  WeightId weight;
+};
+
+/// y[t,i] = x[t, begin + i], i < width.
+struct Slice {
+  int64_t begin = 0;
+  int64_t width = 0;
+};
+
+/// y = x * factors[min(position / stride, last)]. Reads step input kPositions. Attention temperatures that
+/// grow with the position.
+struct PositionScale {
+  int32_t stride = 1;
+  std::vector<float> factors;
+};
 
 /// y = cap * tanh(x / cap).
 struct Softcap {
@@ -123,8 +180,9 @@ struct RopeKvWrite {
   DType key_storage = DType::kF32;
 };
 
-using Op = std::variant<Embed, RmsNorm, Linear, RopeAngles, Rope, KvWrite, Attention, ActMul, Add, Softcap,
-                        Scale, GatherRows, AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
+using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, RopeAngles, Rope, KvWrite, Attention, ActMul,
+                        Activate, XIelu, Add, Mul, ScaleBy, Slice, PositionScale, Softcap, Scale, GatherRows,
+                        AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
 
 /// "rms_norm", "linear", ...: stable names for plans, benches and tests.
 std::string_view op_name(const Op& op);

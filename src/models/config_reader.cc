@@ -59,7 +59,8 @@ constexpr std::string_view kHarmless[] = {"architectures",
                                           "router_jitter_noise",
                                           "summary_type",
                                           "classifier_dropout",
-                                          "gradient_checkpointing"};
+                                          "gradient_checkpointing",
+                                          kServedContextKey};
 
 }  // namespace
 

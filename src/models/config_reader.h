@@ -13,6 +13,9 @@
 
 namespace skua {
 
+/// Key that parse_model adds to a config: the longest context that will be served.
+constexpr std::string_view kServedContextKey = "skua_served_context";
+
 class ConfigReader {
  public:
   /// `config` must outlive the reader. `where` starts error texts, for example "config.json".

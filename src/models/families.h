@@ -30,7 +30,8 @@ std::span<const Family* const> families();
 /// The family that runs `model_type`. Error: kUnsupported listing the known ones.
 Result<const Family*> find_family(std::string_view model_type);
 
-/// Parses a config. Errors: those of find_family and of the family.
-Result<std::unique_ptr<Model>> parse_model(const Json& config, ConfigPolicy policy);
+/// Parses a config. `context` is the longest context that will be served, 0 = the checkpoint's own: rope that
+/// depends on length is chosen by it once. Errors: those of find_family and of the family.
+Result<std::unique_ptr<Model>> parse_model(const Json& config, ConfigPolicy policy, int32_t context = 0);
 
 }  // namespace skua

@@ -2,6 +2,8 @@
 // order.
 #include "models/families.h"
 
+#include "models/config_reader.h"
+
 namespace skua {
 
 extern const Family kGemma3;
@@ -36,14 +38,17 @@ Result<const Family*> find_family(std::string_view model_type) {
                      known);
 }
 
-Result<std::unique_ptr<Model>> parse_model(const Json& config, ConfigPolicy policy) {
+Result<std::unique_ptr<Model>> parse_model(const Json& config, ConfigPolicy policy, int32_t context) {
   const Json* type = config.find("model_type");
   if (type == nullptr || !type->is_string()) {
     return invalid_argument("[model] config.json: \"model_type\" must be a string, got " +
                             (type == nullptr ? "nothing" : type->dump().substr(0, 80)));
   }
   SKUA_ASSIGN_OR_RETURN(const Family* family, find_family(type->as_string()));
-  return family->parse(config, policy);
+  if (context == 0) return family->parse(config, policy);
+  Json served = config;
+  served.set(std::string(kServedContextKey), Json(context));
+  return family->parse(served, policy);
 }
 
 }  // namespace skua

@@ -65,7 +65,8 @@ class Fuser {
       const ValueId sum = graph_.nodes[i].outputs[0];
       for (size_t j = i + 1; j < graph_.nodes.size(); ++j) {
         const auto* norm = std::get_if<RmsNorm>(&graph_.nodes[j].op);
-        if (dead_[j] != 0 || norm == nullptr || norm->n_groups != 1 || graph_.nodes[j].inputs[0] != sum)
+        if (dead_[j] != 0 || norm == nullptr || !norm->weight || norm->n_groups != 1 ||
+            graph_.nodes[j].inputs[0] != sum)
           continue;
         Node fused{AddRmsNorm{*norm},
                    graph_.nodes[i].inputs,

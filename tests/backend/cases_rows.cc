@@ -27,6 +27,78 @@ OpCase norm(int32_t n_tokens, int64_t size, int32_t groups, float offset, double
   return b.take();
 }
 
+/// Which vectors a layer norm has; `wide` ones cover the whole row.
+enum class Vectors { kNone, kWeight, kBoth, kBothWide };
+
+OpCase layer_norm(int32_t n_tokens, int64_t size, int32_t groups, Vectors vectors, double scale) {
+  CaseBuilder b("layer_norm " + std::to_string(n_tokens) + " x " + std::to_string(groups) + " x " +
+                std::to_string(size) + " scale " + std::to_string(scale) + " vectors " +
+                std::to_string(static_cast<int>(vectors)));
+  const ValueId x = b.input(size * groups);
+  const int64_t width = vectors == Vectors::kBothWide ? size * groups : size;
+  LayerNorm op{.eps = 1e-5f, .n_groups = groups};
+  if (vectors != Vectors::kNone) op.weight = b.weight(random_weight(kF32Format, 1, width, 1.0, 8));
+  if (vectors >= Vectors::kBoth) op.bias = b.weight(random_weight(kF32Format, 1, width, 1.0, 9));
+  b.node(op, {x});
+  b.step(n_tokens, 14, scale);
+  return b.take();
+}
+
+OpCase bare_norm(int32_t n_tokens, int64_t size, int32_t groups) {
+  CaseBuilder b("rms_norm without weight " + std::to_string(n_tokens) + " x " + std::to_string(groups) +
+                " x " + std::to_string(size));
+  const ValueId x = b.input(size * groups);
+  b.node(RmsNorm{std::nullopt, 1e-6f, 0.0f, groups}, {x});
+  b.step(n_tokens, 15);
+  return b.take();
+}
+
+OpCase positions_embed(int32_t n_tokens, int64_t width, int32_t offset) {
+  CaseBuilder b("embed positions " + std::to_string(n_tokens) + " x " + std::to_string(width));
+  b.node(Embed{b.weight(random_weight(kF32Format, 40, width, 1.0, 5)), 1.0f, EmbedIndex::kPositions, offset},
+         {});
+  CaseStep& step = b.step(n_tokens, 6);
+  for (int32_t t = 0; t < n_tokens; ++t) step.positions.push_back((t * 11 + 5) % (40 - offset));
+  return b.take();
+}
+
+OpCase position_scale(int32_t n_tokens, int64_t width) {
+  CaseBuilder b("position_scale " + std::to_string(n_tokens) + " x " + std::to_string(width));
+  const ValueId x = b.input(width);
+  b.node(PositionScale{8, {1.0f, 1.069f, 1.11f}}, {x});
+  CaseStep& step = b.step(n_tokens, 16);
+  for (int32_t t = 0; t < n_tokens; ++t) step.positions.push_back(t * 7);  // reaches past the last factor
+  return b.take();
+}
+
+OpCase scale_by(int32_t n_tokens, int64_t width, int64_t weights) {
+  CaseBuilder b("scale_by " + std::to_string(n_tokens) + " x " + std::to_string(width) + " by " +
+                std::to_string(weights));
+  const ValueId x = b.input(width);
+  b.node(ScaleBy{b.weight(random_weight(kF32Format, 1, weights, 1.0, 8))}, {x});
+  b.step(n_tokens, 17);
+  return b.take();
+}
+
+OpCase slice(int32_t n_tokens, int64_t width, int64_t begin, int64_t n) {
+  CaseBuilder b("slice " + std::to_string(begin) + " + " + std::to_string(n) + " of " +
+                std::to_string(width));
+  const ValueId x = b.input(width);
+  b.node(Slice{begin, n}, {x});
+  b.step(n_tokens, 18);
+  return b.take();
+}
+
+OpCase xielu(int32_t n_tokens, int64_t width, double scale, double eps) {
+  CaseBuilder b("xielu " + std::to_string(n_tokens) + " x " + std::to_string(width) + " scale " +
+                std::to_string(scale));
+  const ValueId x = b.input(width);
+  const auto number = [&](double v) { return b.weight(plain_weight(DType::kF32, 1, 1, {v})); };
+  b.node(XIelu{number(0.21), number(-1.05), number(0.5), number(eps)}, {x});
+  b.step(n_tokens, 19, scale);
+  return b.take();
+}
+
 OpCase add_norm(int32_t n_tokens, int64_t size, float offset) {
   CaseBuilder b("add_rms_norm " + std::to_string(n_tokens) + " x " + std::to_string(size));
   const ValueId a = b.input(size);
@@ -64,6 +136,31 @@ OpCase gather(int32_t n_tokens, std::vector<int32_t> rows) {
   return b.take();
 }
 
+std::vector<OpCase> norm_cases() {
+  std::vector<OpCase> out;
+  for (const auto& [tokens, size] :
+       {std::pair{0, 64}, {1, 1}, {1, 7}, {3, 65}, {2, 576}, {5, 1030}, {1, 4096}}) {
+    out.push_back(norm(tokens, size, 1, 0.0f, 1.0, 1e-6f));
+    out.push_back(add_norm(tokens, size, tokens % 2 == 1 ? 1.0f : 0.0f));
+    for (Vectors vectors : {Vectors::kNone, Vectors::kWeight, Vectors::kBoth}) {
+      out.push_back(layer_norm(tokens, size, 1, vectors, 1.0));
+    }
+  }
+  out.push_back(norm(3, 32, 9, 0.0f, 1.0, 1e-5f));
+  out.push_back(norm(4, 5, 3, 1.0f, 1.0, 1e-5f));
+  out.push_back(bare_norm(1, 1, 1));
+  out.push_back(bare_norm(3, 37, 5));
+  out.push_back(layer_norm(3, 32, 9, Vectors::kBoth, 1.0));
+  out.push_back(layer_norm(4, 5, 3, Vectors::kBothWide, 1.0));
+  out.push_back(layer_norm(2, 100, 1, Vectors::kBoth, 1e15));
+  out.push_back(layer_norm(2, 100, 1, Vectors::kBoth, 1e-12));
+  out.push_back(layer_norm(2, 100, 1, Vectors::kBoth, 0.0));  // all zero
+  out.push_back(norm(2, 100, 1, 1.0f, 1e15, 1e-6f));
+  out.push_back(norm(2, 100, 1, 1.0f, 1e-12, 1e-6f));
+  out.push_back(norm(2, 100, 1, 0.0f, 0.0, 1e-6f));  // all zero
+  return out;
+}
+
 }  // namespace
 
 std::vector<OpCase> row_cases() {
@@ -74,21 +171,21 @@ std::vector<OpCase> row_cases() {
   out.push_back(embed(kF32Format, 1, 1, 1.0f));
   out.push_back(embed({FormatKind::kBF16}, 20, 65, 8.0311f));
 
-  for (const auto& [tokens, size] :
-       {std::pair{0, 64}, {1, 1}, {1, 7}, {3, 65}, {2, 576}, {5, 1030}, {1, 4096}}) {
-    out.push_back(norm(tokens, size, 1, 0.0f, 1.0, 1e-6f));
-    out.push_back(add_norm(tokens, size, tokens % 2 == 1 ? 1.0f : 0.0f));
-  }
-  out.push_back(norm(3, 32, 9, 0.0f, 1.0, 1e-5f));
-  out.push_back(norm(4, 5, 3, 1.0f, 1.0, 1e-5f));
-  out.push_back(norm(2, 100, 1, 1.0f, 1e15, 1e-6f));
-  out.push_back(norm(2, 100, 1, 1.0f, 1e-12, 1e-6f));
-  out.push_back(norm(2, 100, 1, 0.0f, 0.0, 1e-6f));  // all zero
-
+  out.push_back(positions_embed(9, 33, 0));
+  out.push_back(positions_embed(9, 33, 2));
+  for (OpCase& norm_case : norm_cases()) out.push_back(std::move(norm_case));
   for (const auto& [tokens, width] : {std::pair{0, 8}, {1, 1}, {1, 9}, {3, 64}, {5, 129}}) {
     out.push_back(binary("add", Add{}, tokens, width, 1.0));
-    for (Act act : {Act::kSilu, Act::kGeluTanh, Act::kGeluErf, Act::kRelu}) {
+    out.push_back(binary("mul", Mul{}, tokens, width, 1.0));
+    out.push_back(scale_by(tokens, width, 1));
+    out.push_back(scale_by(tokens, width, width));
+    out.push_back(position_scale(tokens, width));
+    out.push_back(slice(tokens, width, width / 3, width - width / 3));
+    out.push_back(xielu(tokens, width, 1.0, -1e-6));
+    out.push_back(xielu(tokens, width, 12.0, -0.03));
+    for (Act act : {Act::kSilu, Act::kGeluTanh, Act::kGeluErf, Act::kRelu, Act::kRelu2}) {
       for (double scale : {1.0, 12.0}) {
+        out.push_back(unary("activate " + std::string(act_name(act)), Activate{act}, tokens, width, scale));
         out.push_back(binary("act_mul " + std::string(act_name(act)), ActMul{act}, tokens, width, scale));
       }
     }

@@ -63,6 +63,10 @@ class Bounds {
 
   void operator()(const Embed&) {}
   void operator()(const Add&) {}
+  void operator()(const Mul&) {}
+  void operator()(const ScaleBy&) {}
+  void operator()(const Slice&) {}
+  void operator()(const PositionScale&) {}
   void operator()(const Scale&) {}
   void operator()(const GatherRows&) {}
   void operator()(const KvWrite&) {}
@@ -75,6 +79,30 @@ class Bounds {
     std::vector<double> sum = input(0);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += input(1)[i];
     norm(op.norm, sum, 2.0);
+  }
+
+  void operator()(const LayerNorm& op) {
+    const std::vector<double>& x = input(0);
+    const auto n = static_cast<size_t>(width(0) / op.n_groups);
+    const auto vector = [&](const std::optional<WeightId>& id, double none) {
+      return id ? weight(*id).row(0) : std::vector<double>{none};
+    };
+    const std::vector<double> w = vector(op.weight, 1.0), b = vector(op.bias, 0.0);
+    const double depth = 8.0 + static_cast<double>(n) / 16.0;
+    for (size_t at = 0; at < x.size(); at += n) {
+      double mean = 0, size = 0, square = 0;
+      for (size_t i = at; i < at + n; ++i) mean += x[i] / static_cast<double>(n);
+      for (size_t i = at; i < at + n; ++i) {
+        size += std::abs(x[i]) / static_cast<double>(n);
+        square += (x[i] - mean) * (x[i] - mean) / static_cast<double>(n);
+      }
+      const double root = std::sqrt(square + double{op.eps});
+      for (size_t i = at; i < at + n; ++i) {
+        const size_t column = i % static_cast<size_t>(width(0));
+        (*slack_)[i] = depth * u_ * ((std::abs(x[i]) + size) / root * std::abs(w[column % w.size()])) +
+                       u_ * std::abs(b[column % b.size()]);
+      }
+    }
   }
 
   void operator()(const Linear& op) { *slack_ = linear_error(op); }
@@ -125,6 +153,22 @@ class Bounds {
     }
   }
 
+  void operator()(const Activate& op) {
+    const bool cancels = op.act == Act::kGeluTanh || op.act == Act::kGeluErf;
+    for (size_t i = 0; i < slack_->size(); ++i) {
+      (*slack_)[i] = 8 * u_ * std::abs(cancels ? input(0)[i] : (*y_)[i]);
+    }
+  }
+
+  void operator()(const XIelu& op) {
+    double parameters = 2.0;  // softplus adds at most log 2 to each
+    for (const WeightId id : {op.alpha_p, op.alpha_n, op.beta}) parameters += std::abs(weight(id).row(0)[0]);
+    for (size_t i = 0; i < slack_->size(); ++i) {
+      const double x = std::abs(input(0)[i]);
+      (*slack_)[i] = 8 * u_ * parameters * (x + x * x);
+    }
+  }
+
   void operator()(const Softcap&) {
     for (size_t i = 0; i < slack_->size(); ++i) (*slack_)[i] = 8 * u_ * std::abs((*y_)[i]);
   }
@@ -156,8 +200,9 @@ class Bounds {
   const HostWeight& weight(WeightId id) const { return case_.weights[id.value()]; }
 
   void norm(const RmsNorm& op, const std::vector<double>& x, double more_depth) {
-    const std::vector<double> w = weight(op.weight).row(0);
-    const auto n = static_cast<int64_t>(w.size());
+    const auto n = static_cast<int64_t>(width(0) / op.n_groups);
+    const std::vector<double> w =
+        op.weight ? weight(*op.weight).row(0) : std::vector<double>(static_cast<size_t>(n), 1.0);
     const double depth = 8.0 + static_cast<double>(n) / 32.0 + more_depth;
     for (size_t at = 0; at < x.size(); at += w.size()) {
       const double rms = std::sqrt(std::pow(norm_of(&x[at], n), 2) / static_cast<double>(n) + double{op.eps});

@@ -57,6 +57,14 @@ HostWeight random_for(const WeightDecl& decl, const FamilyModel& model) {
   return plain_weight(DType::kF32, 1, decl.cols, values);
 }
 
+/// The tensor that a declared weight is a part of.
+WeightDecl whole_tensor(const WeightDecl& part) {
+  if (part.source.tensor.empty()) return part;
+  if (part.rows == 1) return {part.tensor(), 1, part.source.rows};
+  if (part.source.transpose == Transpose::kYes) return {part.tensor(), part.cols, part.source.rows};
+  return {part.tensor(), part.source.rows, part.cols};
+}
+
 }  // namespace
 
 std::vector<FamilyModel> family_models() {
@@ -78,7 +86,9 @@ std::unique_ptr<MemoryCheckpoint> make_checkpoint(const FamilyModel& model) {
   if (!parsed.ok()) check_failed(__FILE__, __LINE__, "parse_model", parsed.status().message());
   const auto graph = (*parsed)->build(Numerics{});
   SKUA_CHECK(graph.ok());
-  for (const WeightDecl& decl : graph->weights) {
+  for (const WeightDecl& part : graph->weights) {
+    if (out->find(part.tensor()) != nullptr) continue;  // another part of a tensor that is there
+    const WeightDecl decl = whole_tensor(part);
     const HostWeight weight = random_for(decl, model);
     std::vector<std::byte> bytes;
     for (const auto& plane : weight.planes) bytes.insert(bytes.end(), plane.begin(), plane.end());

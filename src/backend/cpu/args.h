@@ -29,14 +29,18 @@ struct EmbedArgs : OpArgs {
   WeightOrder order = WeightOrder::kRows;
   PanelFormat panel;
   float scale = 1.0f;
+  int64_t index_offset = 0;
 };
 
-/// Also of add_rms_norm.
-struct RmsNormArgs : OpArgs {
+/// rms_norm, add_rms_norm, layer_norm. A weight or bias covers a group or the whole row.
+struct NormArgs : OpArgs {
   int64_t width = 0;
   int64_t group_width = 0;
   float eps = 0.0f;
   float weight_offset = 0.0f;
+  int bias = -1;  // layer_norm: operand of the bias; `weight` is -1 if there is none
+  int64_t weight_width = 0;
+  int64_t bias_width = 0;
 };
 
 struct LinearPart {
@@ -108,11 +112,24 @@ struct AttentionArgs : OpArgs {
   float softcap = 0.0f;
 };
 
-/// add, act_mul, softcap, scale.
+/// add, mul, act_mul, activate, xielu, softcap, scale, scale_by.
 struct ElementArgs : OpArgs {
   int64_t width = 0;
   Act act = Act::kSilu;
-  float factor = 1.0f;  // scale's factor, softcap's cap
+  float factor = 1.0f;       // scale's factor, softcap's cap
+  int64_t weight_width = 0;  // scale_by: 1 or width
+};
+
+struct SliceArgs : OpArgs {
+  int64_t begin = 0;
+  int64_t width = 0;
+  int64_t input_width = 0;
+};
+
+struct PositionScaleArgs : OpArgs {
+  int64_t width = 0;
+  int64_t stride = 1;
+  std::vector<float> factors;
 };
 
 struct GatherArgs : OpArgs {

@@ -102,14 +102,19 @@ struct Chooser {
     args.order = order(args.table);
     if (args.order == WeightOrder::kPanels) args.panel = *panel_format(args.table.format);
     args.scale = op.scale;
+    args.index_offset = op.index_offset;
     return finish(target.table->embed, args, rows(Lead::kTokens) * static_cast<uint64_t>(args.table.cols),
                   format_name(args.table.format));
   }
 
   Result<KernelChoice> norm(KernelFn fn, const RmsNorm& op) const {
-    SKUA_RETURN_IF_ERROR(check_vector(op.weight));
-    RmsNormArgs args;
+    NormArgs args;
     place(args, in(0).lead);
+    if (op.weight) {
+      SKUA_RETURN_IF_ERROR(check_vector(*op.weight));
+    } else {
+      args.weight = -1;
+    }
     args.width = in(0).width;
     args.group_width = in(0).width / op.n_groups;
     args.eps = op.eps;
@@ -119,6 +124,27 @@ struct Chooser {
   Result<KernelChoice> operator()(const RmsNorm& op) const { return norm(target.table->rms_norm, op); }
   Result<KernelChoice> operator()(const AddRmsNorm& op) const {
     return norm(target.table->add_rms_norm, op.norm);
+  }
+
+  Result<KernelChoice> operator()(const LayerNorm& op) const {
+    NormArgs args;
+    place(args, in(0).lead);
+    int next = args.weight;
+    args.weight = -1;
+    if (op.weight) {
+      SKUA_RETURN_IF_ERROR(check_vector(*op.weight));
+      args.weight = next++;
+      args.weight_width = layout(*op.weight).cols;
+    }
+    if (op.bias) {
+      SKUA_RETURN_IF_ERROR(check_vector(*op.bias));
+      args.bias = next;
+      args.bias_width = layout(*op.bias).cols;
+    }
+    args.width = in(0).width;
+    args.group_width = in(0).width / op.n_groups;
+    args.eps = op.eps;
+    return finish(target.table->layer_norm, args, 7 * rows(in(0).lead) * static_cast<uint64_t>(args.width));
   }
 
   Result<KernelChoice> linears(KernelFn fn, const std::vector<const Linear*>& parts, Act act) const {
@@ -256,6 +282,39 @@ struct Chooser {
   }
   Result<KernelChoice> operator()(const ActMul& op) const {
     return elements(target.table->act_mul, op.act, 1.0f);
+  }
+  Result<KernelChoice> operator()(const Activate& op) const {
+    return elements(target.table->activate, op.act, 1.0f);
+  }
+  Result<KernelChoice> operator()(const XIelu& op) const {
+    for (const WeightId id : {op.alpha_p, op.alpha_n, op.beta, op.eps})
+      SKUA_RETURN_IF_ERROR(check_vector(id));
+    return elements(target.table->xielu, Act::kSilu, 1.0f);
+  }
+  Result<KernelChoice> operator()(const Mul&) const { return elements(target.table->mul, Act::kSilu, 1.0f); }
+  Result<KernelChoice> operator()(const ScaleBy& op) const {
+    SKUA_RETURN_IF_ERROR(check_vector(op.weight));
+    ElementArgs args;
+    place(args, in(0).lead);
+    args.width = in(0).width;
+    args.weight_width = layout(op.weight).cols;
+    return finish(target.table->scale_by, args, rows(in(0).lead) * static_cast<uint64_t>(args.width));
+  }
+  Result<KernelChoice> operator()(const Slice& op) const {
+    SliceArgs args;
+    place(args, in(0).lead);
+    args.begin = op.begin;
+    args.width = op.width;
+    args.input_width = in(0).width;
+    return finish(target.table->slice, args, 0);
+  }
+  Result<KernelChoice> operator()(const PositionScale& op) const {
+    PositionScaleArgs args;
+    place(args, Lead::kTokens);
+    args.width = in(0).width;
+    args.stride = op.stride;
+    args.factors = op.factors;
+    return finish(target.table->position_scale, args, rows(in(0).lead) * static_cast<uint64_t>(in(0).width));
   }
   Result<KernelChoice> operator()(const Add&) const { return elements(target.table->add, Act::kSilu, 1.0f); }
   Result<KernelChoice> operator()(const Softcap& op) const {

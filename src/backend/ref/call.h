@@ -93,13 +93,20 @@ void for_each(ThreadPool& pool, int64_t n, const Fn& fn) {
 // One per op, each in <op>.cc.
 void embed(const Call& call);
 void rms_norm(const Call& call);
+void layer_norm(const Call& call);
 void linear(const Call& call);
 void rope_angles(const Call& call);
 void rope(const Call& call);
 void kv_write(const Call& call);
 void attention(const Call& call);
 void act_mul(const Call& call);
+void activate(const Call& call);
+void xielu(const Call& call);
 void add(const Call& call);
+void mul(const Call& call);
+void scale_by(const Call& call);
+void slice(const Call& call);
+void position_scale(const Call& call);
 void softcap(const Call& call);
 void scale(const Call& call);
 void gather_rows(const Call& call);

@@ -31,6 +31,8 @@ double activate(Act act, double x) {
       return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
     case Act::kRelu:
       return x > 0.0 || std::isnan(x) ? x : 0.0;
+    case Act::kRelu2:
+      return x > 0.0 || std::isnan(x) ? x * x : 0.0;
   }
   return x;
 }

@@ -36,13 +36,20 @@ KernelFn kernel_of(const Op& op) {
   struct Table {
     KernelFn operator()(const Embed&) const { return entry<ref::embed>; }
     KernelFn operator()(const RmsNorm&) const { return entry<ref::rms_norm>; }
+    KernelFn operator()(const LayerNorm&) const { return entry<ref::layer_norm>; }
     KernelFn operator()(const Linear&) const { return entry<ref::linear>; }
     KernelFn operator()(const RopeAngles&) const { return entry<ref::rope_angles>; }
     KernelFn operator()(const Rope&) const { return entry<ref::rope>; }
     KernelFn operator()(const KvWrite&) const { return entry<ref::kv_write>; }
     KernelFn operator()(const Attention&) const { return entry<ref::attention>; }
     KernelFn operator()(const ActMul&) const { return entry<ref::act_mul>; }
+    KernelFn operator()(const Activate&) const { return entry<ref::activate>; }
+    KernelFn operator()(const XIelu&) const { return entry<ref::xielu>; }
     KernelFn operator()(const Add&) const { return entry<ref::add>; }
+    KernelFn operator()(const Mul&) const { return entry<ref::mul>; }
+    KernelFn operator()(const ScaleBy&) const { return entry<ref::scale_by>; }
+    KernelFn operator()(const Slice&) const { return entry<ref::slice>; }
+    KernelFn operator()(const PositionScale&) const { return entry<ref::position_scale>; }
     KernelFn operator()(const Softcap&) const { return entry<ref::softcap>; }
     KernelFn operator()(const Scale&) const { return entry<ref::scale>; }
     KernelFn operator()(const GatherRows&) const { return entry<ref::gather_rows>; }

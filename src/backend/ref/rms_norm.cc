@@ -6,8 +6,10 @@ namespace skua::ref {
 void rms_norm(const Call& call) {
   const Rows x = call.input(0);
   const Rows y = call.output(0);
-  const std::vector<double> weight = call.weight_row(0, 0);
-  for_each(call.pool, x.n, [&](int64_t t) { norm_row(call.op<RmsNorm>(), x.row(t), weight, y, t); });
+  const auto& op = call.op<RmsNorm>();
+  const auto size = static_cast<size_t>(x.width / op.n_groups);
+  const std::vector<double> weight = op.weight ? call.weight_row(0, 0) : std::vector<double>(size, 1.0);
+  for_each(call.pool, x.n, [&](int64_t t) { norm_row(op, x.row(t), weight, y, t); });
 }
 
 }  // namespace skua::ref

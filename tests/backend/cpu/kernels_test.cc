@@ -96,6 +96,8 @@ double exact_act(Act act, double x) {
       return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
     case Act::kGeluErf:
       return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Act::kRelu2:
+      return x > 0 ? x * x : 0.0;
     case Act::kRelu:
       break;
   }

@@ -95,6 +95,36 @@ inline V16 gelu_erf(V16 x) {
 
 inline V16 relu(V16 x) { return max(zero(), x); }
 
+/// e^x in float64 for -700 <= x <= 0: Taylor series of the part that is no whole power of two.
+inline double exp_negative(double x) {
+  const double n = __builtin_rint(x * 1.4426950408889634);
+  const double r = __builtin_fma(-n, 0x1.62e42fefa39efp-1, x);
+  double p = 1.0;
+  for (int k = 17; k >= 1; --k) p = __builtin_fma(p * r, 1.0 / k, 1.0);
+  return p * __builtin_bit_cast(double, (static_cast<int64_t>(n) + 1023) << 52);
+}
+
+/// log(1 + e^a) in float64, for a parameter: relative error < 1e-13. log(1 + u) = 2 atanh(u / (2 + u)).
+inline double softplus(double a) {
+  const double u = exp_negative(max_of(a < 0 ? a : -a, -700.0));
+  const double y = u / (2.0 + u), z = y * y;  // y <= 1/3
+  double p = 0.0;
+  for (int k = 31; k >= 1; k -= 2) p = __builtin_fma(p, z, 1.0 / k);
+  return 2.0 * y * p + (a > 0 ? a : 0.0);
+}
+
+/// e^x - 1. |error| <= 3 ulp for x <= 0: a polynomial near 0, where e^x - 1 would cancel.
+inline V16 expm1(V16 x) {
+  V16 p = splat(1.0f / 5040.0f);
+  p = fma(p, x, splat(1.0f / 720.0f));
+  p = fma(p, x, splat(1.0f / 120.0f));
+  p = fma(p, x, splat(1.0f / 24.0f));
+  p = fma(p, x, splat(1.0f / 6.0f));
+  p = fma(p, x, splat(0.5f));
+  const V16 small = fma(p * x, x, x);
+  return select(less(abs(x), splat(0.4f)), small, exp(x) - splat(1.0f));
+}
+
 /// act(x) * y: the one formula of act_mul and gated_linear.
 inline V16 activate_times(Act act, V16 x, V16 y) {
   switch (act) {
@@ -104,6 +134,8 @@ inline V16 activate_times(Act act, V16 x, V16 y) {
       return gelu_tanh(x) * y;
     case Act::kGeluErf:
       return gelu_erf(x) * y;
+    case Act::kRelu2:
+      return relu(x) * relu(x) * y;
     case Act::kRelu:
       break;
   }

@@ -1,62 +1,47 @@
-// Ops that handle each row or element alone: embed, norms, activations, sums. A row is summed in one fixed
-// tree chosen by its width: four vectors of 16 lanes (k mod 64), added pairwise, then folded.
-#include "backend/cpu/kernels/call.h"
+// Ops that handle each row alone: embed, norms, gather, slice. A row is summed in one fixed tree chosen by
+// its width (rows.h).
 #include "backend/cpu/kernels/decode.h"
 #include "backend/cpu/kernels/kernels.h"
-#include "backend/cpu/kernels/math.h"
+#include "backend/cpu/kernels/rows.h"
 
 namespace skua::cpu::SKUA_ISA {
 namespace {
 
-constexpr int64_t kElementGrain = 8192;  // elements below which a second thread does not pay
-
-int64_t row_grain(int64_t width) { return max_of(int64_t{1}, kElementGrain / max_of(width, int64_t{1})); }
-
-/// Sum of squares of x[0, n).
-float square_sum(const float* x, int64_t n) {
-  V16 sum[4] = {zero(), zero(), zero(), zero()};
-  int64_t k = 0;
-  for (; k + 64 <= n; k += 64) {
-    for (int j = 0; j < 4; ++j) {
-      const V16 v = load(x + k + 16 * j);
-      sum[j] = fma(v, v, sum[j]);
-    }
-  }
-  for (int j = 0; k < n; k += 16, ++j) {
-    const V16 v = load_part(x + k, min_of(n - k, int64_t{16}));
-    sum[j] = fma(v, v, sum[j]);
-  }
-  return reduce_add((sum[0] + sum[1]) + (sum[2] + sum[3]));
-}
-
-/// fn(offset, count) for each vector of [0, n); count < 16 only for the last.
-template <typename Fn>
-void each_vector(int64_t begin, int64_t end, Fn&& fn) {
-  int64_t k = begin;
-  for (; k + 16 <= end; k += 16)
-    fn([&](const float* p) { return load(p + k); }, [&](float* p, V16 v) { store(p + k, v); });
-  if (k < end) {
-    const int64_t n = end - k;
-    fn([&](const float* p) { return load_part(p + k, n); },
-       [&](float* p, V16 v) { store_part(p + k, v, n); });
-  }
-}
-
 /// y = x / sqrt(mean(x^2) + eps) * (w + offset), for each group of the row.
-void norm_row(const RmsNormArgs& args, const float* x, const float* w, float* y) {
+void norm_row(const NormArgs& args, const float* x, const float* w, float* y) {
   const int64_t n = args.group_width;
   for (int64_t begin = 0; begin < args.width; begin += n) {
-    const float mean = square_sum(x + begin, n) / static_cast<float>(n);
+    const float mean =
+        row_sum(x + begin, n, [](V16 sum, V16 v) { return fma(v, v, sum); }) / static_cast<float>(n);
     const V16 root = splat(__builtin_sqrtf(mean + args.eps));
     const V16 offset = splat(args.weight_offset);
-    each_vector(0, n, [&](auto get, auto put) { put(y + begin, get(x + begin) / root * (get(w) + offset)); });
+    if (w == nullptr) {
+      each_vector(0, n, [&](auto get, auto put) { put(y + begin, get(x + begin) / root); });
+    } else {
+      each_vector(0, n,
+                  [&](auto get, auto put) { put(y + begin, get(x + begin) / root * (get(w) + offset)); });
+    }
   }
 }
 
-template <typename Fn>
-void elementwise(const Call<ElementArgs>& call, Fn&& fn) {
-  call.ranges(call.n_rows() * call.args.width, kElementGrain,
-              [&](int64_t begin, int64_t end) { each_vector(begin, end, fn); });
+/// y = (x - mean) / sqrt(mean((x - mean)^2) + eps) * w + b, for each group of the row.
+void layer_norm_row(const NormArgs& args, const float* x, const float* w, const float* b, float* y) {
+  const int64_t n = args.group_width;
+  const auto size = static_cast<float>(n);
+  for (int64_t begin = 0; begin < args.width; begin += n) {
+    const V16 mean = splat(row_sum(x + begin, n, [](V16 sum, V16 v) { return sum + v; }) / size);
+    const float variance =
+        row_sum(x + begin, n, [&](V16 sum, V16 v) { return fma(v - mean, v - mean, sum); }) / size;
+    const V16 root = splat(__builtin_sqrtf(variance + args.eps));
+    const float* weight = w == nullptr ? nullptr : w + begin % args.weight_width;
+    const float* bias = b == nullptr ? nullptr : b + begin % args.bias_width;
+    each_vector(0, n, [&](auto get, auto put) {
+      V16 value = (get(x + begin) - mean) / root;
+      if (weight != nullptr) value = value * get(weight);
+      if (bias != nullptr) value = value + get(bias);
+      put(y + begin, value);
+    });
+  }
 }
 
 /// The row of a table in panels, with the values that decode_row() gives.
@@ -97,7 +82,7 @@ void embed(const KernelCall& kernel_call) {
   call.ranges(call.n_rows(), row_grain(width), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       float* y = call.output(0) + t * width;
-      const int64_t id = ids[t];
+      const int64_t id = ids[t] + call.args.index_offset;
       if (call.args.order == WeightOrder::kPanels) {
         panel_row(call.args, table, id, y);
       } else {
@@ -112,8 +97,8 @@ void embed(const KernelCall& kernel_call) {
 }
 
 void rms_norm(const KernelCall& kernel_call) {
-  const Call<RmsNormArgs> call(kernel_call);
-  const auto* w = reinterpret_cast<const float*>(call.weight(0));
+  const Call<NormArgs> call(kernel_call);
+  const float* w = call.args.weight < 0 ? nullptr : reinterpret_cast<const float*>(call.weight(0));
   const int64_t width = call.args.width;
   call.ranges(call.n_rows(), row_grain(width), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t)
@@ -121,8 +106,22 @@ void rms_norm(const KernelCall& kernel_call) {
   });
 }
 
+void layer_norm(const KernelCall& kernel_call) {
+  const Call<NormArgs> call(kernel_call);
+  const NormArgs& args = call.args;
+  const auto vector = [&](int operand) {
+    return operand < 0 ? nullptr : reinterpret_cast<const float*>(call.operands[operand]);
+  };
+  call.ranges(call.n_rows(), row_grain(args.width), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      layer_norm_row(args, call.input(0) + t * args.width, vector(args.weight), vector(args.bias),
+                     call.output(0) + t * args.width);
+    }
+  });
+}
+
 void add_rms_norm(const KernelCall& kernel_call) {
-  const Call<RmsNormArgs> call(kernel_call);
+  const Call<NormArgs> call(kernel_call);
   const auto* w = reinterpret_cast<const float*>(call.weight(0));
   const int64_t width = call.args.width;
   call.ranges(call.n_rows(), row_grain(width), [&](int64_t begin, int64_t end) {
@@ -136,31 +135,6 @@ void add_rms_norm(const KernelCall& kernel_call) {
   });
 }
 
-void act_mul(const KernelCall& kernel_call) {
-  const Call<ElementArgs> call(kernel_call);
-  elementwise(call, [&](auto get, auto put) {
-    put(call.output(0), activate_times(call.args.act, get(call.input(0)), get(call.input(1))));
-  });
-}
-
-void add(const KernelCall& kernel_call) {
-  const Call<ElementArgs> call(kernel_call);
-  elementwise(call,
-              [&](auto get, auto put) { put(call.output(0), get(call.input(0)) + get(call.input(1))); });
-}
-
-void softcap(const KernelCall& kernel_call) {
-  const Call<ElementArgs> call(kernel_call);
-  const V16 cap = splat(call.args.factor);
-  elementwise(call, [&](auto get, auto put) { put(call.output(0), cap * tanh(get(call.input(0)) / cap)); });
-}
-
-void scale(const KernelCall& kernel_call) {
-  const Call<ElementArgs> call(kernel_call);
-  const V16 factor = splat(call.args.factor);
-  elementwise(call, [&](auto get, auto put) { put(call.output(0), get(call.input(0)) * factor); });
-}
-
 void gather_rows(const KernelCall& kernel_call) {
   const Call<GatherArgs> call(kernel_call);
   const auto* rows = reinterpret_cast<const int32_t*>(call.operands[1]);
@@ -169,6 +143,17 @@ void gather_rows(const KernelCall& kernel_call) {
     for (int64_t r = begin; r < end; ++r) {
       __builtin_memcpy(call.output(0) + r * width, call.input(0) + rows[r] * width,
                        static_cast<size_t>(width) * sizeof(float));
+    }
+  });
+}
+
+void slice(const KernelCall& kernel_call) {
+  const Call<SliceArgs> call(kernel_call);
+  const SliceArgs& args = call.args;
+  call.ranges(call.n_rows(), row_grain(args.width), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      __builtin_memcpy(call.output(0) + t * args.width, call.input(0) + t * args.input_width + args.begin,
+                       static_cast<size_t>(args.width) * sizeof(float));
     }
   });
 }

@@ -1,0 +1,14 @@
+// Slice: some columns of each row.
+#include "backend/ref/call.h"
+
+namespace skua::ref {
+
+void slice(const Call& call) {
+  const Rows x = call.input(0);
+  const Rows y = call.output(0);
+  for_each(call.pool, y.n, [&](int64_t t) {
+    for (int64_t i = 0; i < y.width; ++i) y.store(t, i, x.row(t)[call.op<Slice>().begin + i]);
+  });
+}
+
+}  // namespace skua::ref
