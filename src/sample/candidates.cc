@@ -16,9 +16,10 @@ typedef float Four __attribute__((vector_size(16)));
 typedef int32_t FourInts __attribute__((vector_size(16)));
 
 constexpr float kInf = std::numeric_limits<float>::infinity();
-constexpr size_t kBlock = 32;      // logits under one maximum; also the bits of a mask word
-constexpr size_t kSumBlock = 256;  // logits under one partial sum of a draw
-constexpr size_t kFirstSort = 64;  // the fewest that are sorted at once
+constexpr size_t kBlock = 32;         // logits under one maximum; also the bits of a mask word
+constexpr size_t kSumBlock = 256;     // logits under one partial sum of a draw
+constexpr size_t kMostSorted = 1024;  // by a cut at a bound
+constexpr size_t kFirstSort = 64;     // the fewest that are sorted at once
 
 struct BlockScan {
   float max = -kInf;
@@ -226,18 +227,30 @@ void Candidates::keep(size_t n) {
 }
 
 void Candidates::keep_above(double bound) {
+  if (bound > static_cast<double>(top())) return keep(1);
   const bool reaches = !sorted_logits_.empty() && static_cast<double>(sorted_logits_.back()) < bound;
   if (whole() && !reaches && sorted_logits_.size() < size_) {
     // Rounded down, so that nothing is lost; the exact comparison follows.
-    float threshold = finite_float(std::min(bound, static_cast<double>(top())));
+    float threshold = finite_float(bound);
     if (static_cast<double>(threshold) > bound) threshold = std::nextafter(threshold, -kInf);
     collect(threshold);
+    if (entries_.size() == size_) return;
+    if (entries_.size() > kMostSorted) return ban_below(bound);
     take_sorted(entries_.size());
   }
   const std::span<const float> sorted = sorted_logits();
   const auto end = std::partition_point(sorted.begin(), sorted.end(),
                                         [bound](float x) { return static_cast<double>(x) >= bound; });
   keep(static_cast<size_t>(end - sorted.begin()));
+}
+
+/// A window too large to be worth sorting stays a row.
+void Candidates::ban_below(double bound) {
+  own();
+  for (float& x : copy_) {
+    if (static_cast<double>(x) < bound) x = -kInf;
+  }
+  scan_row();
 }
 
 void Candidates::drop(size_t n) {

@@ -77,6 +77,7 @@ class Candidates {
   bool whole() const { return size_ == n_allowed_; }  // not cut: the row itself is the window
   size_t n_sorted() const { return sorted_ids_.size() < size_ ? sorted_ids_.size() : size_; }
   void collect(float threshold);
+  void ban_below(double bound);
   void take_sorted(size_t most);
   Draw draw_sorted(double u);
   Draw draw_whole(double u);

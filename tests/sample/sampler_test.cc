@@ -426,6 +426,18 @@ TEST(Sampler, MirostatHoldsTheSurprise) {
   }
 }
 
+TEST(Sampler, MirostatKeepsOneTokenWhenAllAreTooSurprising) {
+  SamplingParams p = plain();
+  p.mirostat = Mirostat::kV2;
+  p.mirostat_tau = 1;  // mu = 2 bits; each of the equal tokens has 6 or more
+  for (size_t n : {64u, 5000u}) {
+    for (uint64_t seed = 0; seed < 5; ++seed) {
+      p.seed = seed;
+      EXPECT_EQ(sample(std::vector<float>(n, 1.0f), p).id, 0);
+    }
+  }
+}
+
 // Equal logits, all banned but one, one candidate, empty history: nothing may fall over.
 TEST(Sampler, DegenerateRowsAreFineWithEverythingOn) {
   for (const Mirostat mirostat : {Mirostat::kOff, Mirostat::kV1, Mirostat::kV2}) {
