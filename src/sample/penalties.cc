@@ -7,11 +7,6 @@
 #include "base/exp.h"
 
 namespace skua {
-namespace {
-
-constexpr double kMaxLogPenalty = 80;  // e^80: far beyond any logit, and still a float
-
-}  // namespace
 
 void Penalties::apply(const SamplingParams& params, const History& history, Candidates& candidates) {
   const bool off =
@@ -107,7 +102,7 @@ void Dry::apply(const SamplingParams& params, const History& history, Candidates
     if (i > 0 && repeats_[i - 1].id == id) continue;  // its longest repeat came first
     const auto logit = static_cast<double>(candidates.logit(id));
     if (std::isinf(logit)) continue;
-    const double exponent = std::min(log_base * (length - params.dry_allowed_length), kMaxLogPenalty);
+    const double exponent = log_base * (length - params.dry_allowed_length);
     candidates.set(id,
                    finite_float(logit - static_cast<double>(params.dry_multiplier) * exact_exp(exponent)));
   }

@@ -108,7 +108,8 @@ struct Setting {
 
 const Setting kSettings[] = {
     {"nothing", [](plain::Case&, Random&) {}},
-    {"temperature", [](plain::Case& c, Random& r) { c.params.temperature = r.uniform_f(0.1, 3); }},
+    {"temperature",
+     [](plain::Case& c, Random& r) { c.params.temperature = r.one_in(4) ? 0 : r.uniform_f(0.1, 3); }},
     {"dynamic temperature",
      [](plain::Case& c, Random& r) {
        c.params.temperature = r.uniform_f(0.2, 2);
