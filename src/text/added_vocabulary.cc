@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "text/hf_unicode.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
@@ -12,11 +13,11 @@ namespace {
 bool touches_word(std::string_view text, size_t begin, size_t end) {
   if (begin > 0) {
     size_t pos = previous_char(text, begin);
-    if (is_word(next_char(text, pos))) return true;
+    if (hf_is_word(next_char(text, pos))) return true;
   }
   if (end < text.size()) {
     size_t pos = end;
-    if (is_word(next_char(text, pos))) return true;
+    if (hf_is_word(next_char(text, pos))) return true;
   }
   return false;
 }

@@ -74,6 +74,11 @@ void TextRewriter::emit(char32_t c, size_t origin_byte) {
   emit(bytes, origin_byte);
 }
 
+void TextRewriter::truncate(size_t size) {
+  buffer_.resize(size);
+  if (target_.track_ == Track::kYes) map_.resize(size);
+}
+
 void TextRewriter::commit() {
   target_.buffer_ = std::move(buffer_);
   target_.map_ = std::move(map_);

@@ -60,6 +60,8 @@ class TextRewriter {
   void emit(char32_t c, size_t origin_byte);
 
   size_t size() const { return buffer_.size(); }
+  /// Takes back everything behind the first `size` bytes.
+  void truncate(size_t size);
   void commit();
 
  private:

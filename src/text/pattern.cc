@@ -2,6 +2,7 @@
 // find_iter does.
 #include "text/pattern.h"
 
+#include "text/hf_unicode.h"
 #include "text/utf8.h"
 
 namespace skua::text {
@@ -51,6 +52,8 @@ Status Pattern::find_parts(std::string_view text, std::vector<Part>& parts) cons
 
 Status Pattern::find_regex_parts(std::string_view text, std::vector<Part>& parts) const {
   RegexMatcher matcher(*regex_);
+  std::string replaced;
+  if (replace_newer_characters(text, replaced)) text = replaced;
   size_t last = 0;  // end of the last part
   size_t from = 0;  // where to look next
   size_t last_match = SIZE_MAX;

@@ -1,5 +1,7 @@
 // Oniguruma patterns (Ruby syntax, UTF-8) rewritten for PCRE2. One pass; the output keeps the order of the
 // input. Sources: oniguruma doc/RE and doc/SYNTAX.md; pcre2pattern(3).
+#include <algorithm>
+#include <iterator>
 #include <map>
 #include <vector>
 
@@ -10,7 +12,7 @@ namespace {
 
 constexpr std::string_view kSpace = "\\p{White_Space}";
 constexpr std::string_view kNotSpace = "\\P{White_Space}";
-constexpr std::string_view kWordItems = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+constexpr std::string_view kWordItems = "\\p{Alphabetic}\\p{M}\\p{N}\\p{Pc}";
 constexpr int kMaxDepth = 100;
 
 // Names that Oniguruma knows and PCRE2 spells otherwise. Keys are lower case without spaces, '-' and '_'.
@@ -56,13 +58,23 @@ const std::map<std::string, std::string, std::less<>>& property_names() {
       {"cntrl", "\\p{Cc}"},
       {"digit", "\\p{Nd}"},
       {"lower", "\\p{Lowercase}"},
-      {"punct", "\\p{P}$+<=>\\^`|~"},
+      {"punct", "\\p{P}\\p{S}"},
       {"space", "\\p{White_Space}"},
       {"upper", "\\p{Uppercase}"},
       {"xdigit", "0-9A-Fa-f"},
-      {"word", "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}"},
+      {"word", "\\p{Alphabetic}\\p{M}\\p{N}\\p{Pc}"},
   };
   return names;
+}
+
+// PCRE2 takes a bare script name for the script's extensions, Oniguruma for the script itself.
+std::string script_or(const std::string& name) {
+  static constexpr std::string_view kProperties[] = {
+      "Any",   "Alphabetic", "Lowercase", "Uppercase", "White_Space", "Emoji", "Extended_Pictographic",
+      "ASCII", "L&"};
+  const bool property = name.size() < 3 || std::find(std::begin(kProperties), std::end(kProperties), name) !=
+                                               std::end(kProperties);
+  return property ? name : "sc:" + name;
 }
 
 std::string fold_name(std::string_view name) {
@@ -250,9 +262,9 @@ class Translator {
     const auto known = property_names().find(fold_name(name));
     const bool mapped = known != property_names().end();
     if (!negated) {
-      set.items += mapped ? known->second : "\\p{" + name + "}";
+      set.items += mapped ? known->second : "\\p{" + script_or(name) + "}";
     } else if (!mapped) {
-      set.items += "\\P{" + name + "}";
+      set.items += "\\P{" + script_or(name) + "}";
     } else {
       set.others.push_back("[^" + known->second + "]");
     }

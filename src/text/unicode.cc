@@ -51,9 +51,8 @@ bool is_word(char32_t c) {
 
 bool is_numeric(char32_t c) { return in_category(c, U_GC_N_MASK); }
 bool is_punctuation(char32_t c) { return in_category(c, U_GC_P_MASK); }
-bool is_control(char32_t c) {
-  return in_category(c, U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CN_MASK | U_GC_CO_MASK | U_GC_CS_MASK);
-}
+bool is_control(char32_t c) { return in_category(c, U_GC_CC_MASK | U_GC_CF_MASK | U_GC_CO_MASK); }
+bool is_unassigned(char32_t c) { return in_category(c, U_GC_CN_MASK | U_GC_CS_MASK); }
 bool is_nonspacing_mark(char32_t c) { return in_category(c, U_GC_MN_MASK); }
 bool is_mark(char32_t c) { return in_category(c, U_GC_M_MASK); }
 char32_t to_lower_simple(char32_t c) { return static_cast<char32_t>(u_tolower(icu(c))); }

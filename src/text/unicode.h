@@ -11,7 +11,8 @@ bool is_whitespace(char32_t c);       // White_Space
 bool is_word(char32_t c);             // \w of UTS 18: Alphabetic, M, Nd, Pc, Join_Control
 bool is_numeric(char32_t c);          // N
 bool is_punctuation(char32_t c);      // P
-bool is_control(char32_t c);          // Cc, Cf, Cn, Co
+bool is_control(char32_t c);          // Cc, Cf, Co
+bool is_unassigned(char32_t c);       // Cn
 bool is_nonspacing_mark(char32_t c);  // Mn
 bool is_mark(char32_t c);             // M
 char32_t to_lower_simple(char32_t c);

@@ -12,6 +12,7 @@
 #include "text/detokenizer.h"
 #include "text/gguf_vocab.h"
 #include "text/tokenizer.h"
+#include "text/vocab_files.h"
 
 namespace skua {
 namespace {
@@ -69,6 +70,16 @@ Result<std::unique_ptr<Tokenizer>> load(const std::string& kind, const std::stri
   if (kind == "gguf") return load_gguf_json(path);
   SKUA_ASSIGN_OR_RETURN(const std::string text, read_file(path));
   if (kind == "json") return load_tokenizer_json(text);
+  if (kind == "spm") return load_sentencepiece(text);
+  if (kind == "tiktoken") {  // a JSON object: the list's text, the pattern, the special tokens
+    SKUA_ASSIGN_OR_RETURN(const Json json, parse_json(text));
+    TiktokenOptions options;
+    options.pattern = json.find("pattern")->as_string();
+    for (const auto& [token, id] : json.find("special")->members()) {
+      options.special.emplace_back(token, static_cast<int32_t>(id.as_int()));
+    }
+    return load_tiktoken(json.find("list")->as_string(), options);
+  }
   return invalid_argument("unknown kind " + kind);
 }
 

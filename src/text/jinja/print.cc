@@ -15,7 +15,9 @@ void append_hex(std::string& out, char32_t c, int width) {
   for (int shift = 4 * (width - 1); shift >= 0; shift -= 4) out += kDigits[c >> shift & 15];
 }
 
-bool printable(char32_t c) { return c == U' ' || !(text::is_control(c) || text::is_whitespace(c)); }
+bool printable(char32_t c) {
+  return c == U' ' || !(text::is_control(c) || text::is_unassigned(c) || text::is_whitespace(c));
+}
 
 void append_string_repr(std::string& out, const std::string& s) {
   const bool double_quotes = s.find('\'') != std::string::npos && s.find('"') == std::string::npos;

@@ -1,6 +1,9 @@
 // JSON forms of the models. Which one a file without "type" means is decided by the fields it has.
+#include <algorithm>
+
 #include "text/json_fields.h"
 #include "text/models/bpe.h"
+#include "text/models/models.h"
 
 namespace skua::text {
 namespace {
@@ -59,6 +62,42 @@ Loaded load_bpe(const Fields& fields, std::vector<std::string>& notes) {
   return make_bpe(std::move(spec));
 }
 
+Loaded load_unigram(const Fields& fields) {
+  UnigramSpec spec;
+  SKUA_ASSIGN_OR_RETURN(const Json* vocab, fields.array("vocab"));
+  for (const Json& item : vocab->items()) {
+    if (!item.is_array() || item.size() != 2 || !item.items()[0].is_string() ||
+        !item.items()[1].is_number()) {
+      return fields.error("vocab", "a list of [piece, score]");
+    }
+    spec.vocab.insert(item.items()[0].as_string(), static_cast<int32_t>(spec.scores.size()));
+    spec.scores.push_back(item.items()[1].as_double());
+  }
+  SKUA_ASSIGN_OR_RETURN(const int64_t unk, fields.integer("unk_id", -1));
+  if (unk >= static_cast<int64_t>(spec.scores.size())) return fields.error("unk_id", "the id of a piece");
+  if (unk >= 0) spec.unk = static_cast<int32_t>(unk);
+  SKUA_ASSIGN_OR_RETURN(spec.byte_fallback, fields.boolean("byte_fallback", false));
+  return make_unigram(std::move(spec));
+}
+
+Loaded load_word_piece(const Fields& fields) {
+  WordPieceSpec spec;
+  SKUA_ASSIGN_OR_RETURN(spec.vocab, load_vocab(fields));
+  SKUA_ASSIGN_OR_RETURN(spec.unk_token, fields.string("unk_token", spec.unk_token));
+  SKUA_ASSIGN_OR_RETURN(spec.prefix, fields.string("continuing_subword_prefix", spec.prefix));
+  SKUA_ASSIGN_OR_RETURN(const int64_t most, fields.integer("max_input_chars_per_word", 100));
+  if (most < 0) return fields.error("max_input_chars_per_word", "0 or more");
+  // A word costs the square of its length.
+  spec.max_chars = static_cast<size_t>(std::min<int64_t>(most, 100'000));
+  return make_word_piece(std::move(spec));
+}
+
+Loaded load_word_level(const Fields& fields) {
+  SKUA_ASSIGN_OR_RETURN(StringTable vocab, load_vocab(fields));
+  SKUA_ASSIGN_OR_RETURN(std::string unk, fields.string("unk_token", "<unk>"));
+  return make_word_level(std::move(vocab), std::move(unk));
+}
+
 std::string guess_type(const Fields& fields) {
   if (fields.find("merges") != nullptr) return "BPE";
   const Json* vocab = fields.find("vocab");
@@ -73,6 +112,9 @@ Result<std::unique_ptr<Model>> load_model(const Json& json, std::vector<std::str
   if (!json.is_object()) return invalid_argument("[tokenizer] field \"model\" must be an object");
   SKUA_ASSIGN_OR_RETURN(const std::string type, fields.string("type", guess_type(fields)));
   if (type == "BPE") return load_bpe(fields, notes);
+  if (type == "Unigram") return load_unigram(fields);
+  if (type == "WordPiece") return load_word_piece(fields);
+  if (type == "WordLevel") return load_word_level(fields);
   return unsupported("[model] unknown type \"" + type + "\"");
 }
 

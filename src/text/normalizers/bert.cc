@@ -1,4 +1,5 @@
 // BertNormalizer. Source: HF tokenizers 0.23, normalizers/bert.rs.
+#include "text/hf_unicode.h"
 #include "text/normalizers/normalizers.h"
 
 namespace skua::text {
@@ -14,7 +15,7 @@ bool is_chinese(char32_t c) {
 
 void clean(AlignedText& text) {
   filter_chars(text,
-               [](char32_t c) { return c != 0 && c != 0xfffd && (is_line_blank(c) || !is_control(c)); });
+               [](char32_t c) { return c != 0 && c != 0xfffd && (is_line_blank(c) || !hf_is_control(c)); });
   const std::string_view old = text.text();
   TextRewriter out(text);
   for (size_t pos = 0, begin = 0; pos < old.size(); begin = pos) {
@@ -51,7 +52,7 @@ class BertNormalizer : public Normalizer {
     if (options_.handle_chinese_chars) space_out_chinese(text);
     if (options_.strip_accents.value_or(options_.lowercase)) {
       normalize_unicode(text, NormalForm::kNfd);
-      filter_chars(text, [](char32_t c) { return !is_nonspacing_mark(c); });
+      filter_chars(text, [](char32_t c) { return !hf_is_nonspacing_mark(c); });
     }
     if (options_.lowercase) lowercase(text);
     return ok_status();

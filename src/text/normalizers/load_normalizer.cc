@@ -1,6 +1,5 @@
 // JSON forms of the normalizers.
-#include <array>
-
+#include "text/base64.h"
 #include "text/json_fields.h"
 #include "text/normalizers/normalizers.h"
 
@@ -9,25 +8,6 @@ namespace {
 
 using Loaded = Result<std::unique_ptr<Normalizer>>;
 constexpr int kMaxDepth = 32;
-
-Result<std::string> decode_base64(const Fields& fields, std::string_view text) {
-  static constexpr std::string_view kDigits =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  uint32_t bits = 0;
-  int n_bits = 0;
-  while (text.ends_with('=')) text.remove_suffix(1);
-  for (const char c : text) {
-    const size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return fields.error("precompiled_charsmap", "base64");
-    bits = (bits << 6 | static_cast<uint32_t>(digit)) & 0xffffff;
-    n_bits += 6;
-    if (n_bits < 8) continue;
-    n_bits -= 8;
-    out.push_back(static_cast<char>(bits >> n_bits & 0xff));
-  }
-  return out;
-}
 
 Loaded load_bert(const Fields& fields) {
   BertOptions options;
@@ -54,8 +34,8 @@ Loaded load_replace(const Fields& fields) {
 Loaded load_precompiled(const Fields& fields) {
   SKUA_ASSIGN_OR_RETURN(const std::string text, fields.string("precompiled_charsmap", ""));
   if (text.empty()) return std::unique_ptr<Normalizer>();
-  SKUA_ASSIGN_OR_RETURN(std::string charsmap, decode_base64(fields, text));
-  return make_precompiled(std::move(charsmap));
+  SKUA_ASSIGN_OR_RETURN(const std::string charsmap, decode_base64(text));
+  return make_precompiled(charsmap);
 }
 
 Loaded load_at_depth(const Json& json, int depth);

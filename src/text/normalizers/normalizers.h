@@ -34,7 +34,17 @@ struct BertOptions {
 };
 std::unique_ptr<Normalizer> make_bert_normalizer(BertOptions options);
 /// `charsmap`: SentencePiece's precompiled map, raw bytes. Errors: kInvalidArgument (it contradicts itself).
-Result<std::unique_ptr<Normalizer>> make_precompiled(std::string charsmap);
+Result<std::unique_ptr<Normalizer>> make_precompiled(std::string_view charsmap);
+/// SentencePiece's normalizer_spec.
+struct SentencePieceRules {
+  std::string charsmap;  // raw bytes; may be empty
+  bool add_dummy_prefix = true;
+  bool remove_extra_whitespaces = true;
+  bool escape_whitespaces = true;
+  std::vector<std::string> user_defined;  // symbols that are left as they are
+};
+/// Errors: as make_precompiled().
+Result<std::unique_ptr<Normalizer>> make_sentencepiece_normalizer(SentencePieceRules rules);
 std::unique_ptr<Normalizer> make_normalizer_sequence(std::vector<std::unique_ptr<Normalizer>> parts);
 
 /// One character of a rewritten text. change 0: replaces the next character of the old text; -n: also

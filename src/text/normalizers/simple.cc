@@ -1,5 +1,6 @@
 // Normalizers of a few lines each. Source: HF tokenizers 0.23, normalizers/*.rs.
 #include "text/byte_chars.h"
+#include "text/hf_unicode.h"
 #include "text/normalizers/normalizers.h"
 
 namespace skua::text {
@@ -103,7 +104,7 @@ void lowercase(AlignedText& text) {
     const size_t begin = pos;
     const char32_t c = next_char(old, pos);
     lower.clear();
-    append_lower(lower, c);
+    hf_append_lower(lower, c);
     if (lower.size() == 1 && lower[0] == c) continue;
     out.keep(kept, begin);
     for (const char32_t l : lower) out.emit(l, begin);
@@ -124,7 +125,7 @@ std::unique_ptr<Normalizer> make_lowercase() {
 
 std::unique_ptr<Normalizer> make_strip_accents() {
   return normalizer_of([](AlignedText& text) {
-    filter_chars(text, [](char32_t c) { return !is_mark(c); });
+    filter_chars(text, [](char32_t c) { return !hf_is_combining_mark(c); });
     return ok_status();
   });
 }

@@ -2,6 +2,7 @@
 // because origins must be kept and because sorting marks must not take quadratic time.
 #include <algorithm>
 
+#include "text/hf_unicode.h"
 #include "text/normalizers/normalizers.h"
 
 namespace skua::text {
@@ -26,10 +27,14 @@ std::vector<FormPart> decompose(std::u32string_view text, NormalForm form) {
   };
   for (const char32_t c : text) {
     expanded.clear();
-    append_decomposition(expanded, form, c);
+    if (hf_decomposes(c)) {
+      append_decomposition(expanded, form, c);
+    } else {
+      expanded.push_back(c);
+    }
     int change = 0;
     for (const char32_t part : expanded) {
-      const uint8_t ccc = combining_class(part);
+      const uint8_t ccc = hf_combining_class(part);
       if (ccc == 0) {
         sort_marks();
         marks = parts.size() + 1;

@@ -1,5 +1,6 @@
 // The splitters that look at one character at a time.
 // Source: HF tokenizers 0.23, pre_tokenizers/{bert,delimiter,digits,punctuation,whitespace,fixed_length}.rs.
+#include "text/hf_unicode.h"
 #include "text/pre_tokenizers/pre_tokenizers.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -10,7 +11,7 @@ namespace {
 bool is_bert_punctuation(char32_t c) {
   const bool ascii =
       (c >= 33 && c <= 47) || (c >= 58 && c <= 64) || (c >= 91 && c <= 96) || (c >= 123 && c <= 126);
-  return ascii || is_punctuation(c);
+  return ascii || hf_is_punctuation(c);
 }
 
 template <typename Predicate>
@@ -37,7 +38,7 @@ std::unique_ptr<PreTokenizer> by_character(Predicate matches, Behavior behavior)
 enum class CharKind : uint8_t { kSpace, kWord, kOther };
 
 CharKind kind_of(char32_t c) {
-  if (is_word(c)) return CharKind::kWord;
+  if (hf_is_word(c)) return CharKind::kWord;
   return is_whitespace(c) ? CharKind::kSpace : CharKind::kOther;
 }
 
@@ -89,7 +90,7 @@ std::unique_ptr<PreTokenizer> make_whitespace() { return std::make_unique<Whites
 std::unique_ptr<PreTokenizer> make_whitespace_split() {
   return by_character(is_whitespace, Behavior::kRemoved);
 }
-std::unique_ptr<PreTokenizer> make_digits(Behavior behavior) { return by_character(is_numeric, behavior); }
+std::unique_ptr<PreTokenizer> make_digits(Behavior behavior) { return by_character(hf_is_numeric, behavior); }
 std::unique_ptr<PreTokenizer> make_punctuation(Behavior behavior) {
   return by_character(is_bert_punctuation, behavior);
 }

@@ -27,4 +27,9 @@ std::vector<AddedToken> gguf_added_tokens(const GgufVocab& vocab);
 /// BOS before and EOS behind a text, as asked; null when neither.
 std::unique_ptr<PostProcessor> gguf_post_processor(const SpecialIds& ids, bool add_bos, bool add_eos);
 
+/// "llama" and "t5" (gguf_other.cc). Errors: kInvalidArgument.
+Result<std::unique_ptr<Tokenizer>> make_gguf_sentencepiece(const GgufVocab& vocab);
+/// "bert" (gguf_other.cc). Errors: kInvalidArgument.
+Result<std::unique_ptr<Tokenizer>> make_gguf_bert(const GgufVocab& vocab);
+
 }  // namespace skua::text

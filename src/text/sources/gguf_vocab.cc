@@ -4,6 +4,7 @@
 
 #include "text/decoders/decoders.h"
 #include "text/models/bpe.h"
+#include "text/normalizers/normalizers.h"
 #include "text/pipeline.h"
 #include "text/post_processors/post_processors.h"
 #include "text/pre_tokenizers/pre_tokenizers.h"
@@ -83,6 +84,7 @@ Result<std::unique_ptr<Tokenizer>> make_gguf_bpe(const GgufVocab& vocab) {
   SKUA_ASSIGN_OR_RETURN(spec.pre_tokenizer, make_gguf_pre_tokenizer(*pre));
   spec.model = make_bpe(std::move(bpe));
   spec.decoder = make_byte_level_decoder();
+  if (pre->nfc) spec.normalizer = make_unicode_normalizer(NormalForm::kNfc);
   spec.spelling = TokenSpelling::kByteLevel;
   spec.added_tokens = gguf_added_tokens(vocab);
   spec.post_processor =
@@ -111,7 +113,9 @@ namespace skua {
 Result<std::unique_ptr<Tokenizer>> tokenizer_from_gguf(const GgufVocab& vocab) {
   SKUA_RETURN_IF_ERROR(text::check_lists(vocab));
   if (vocab.model == "gpt2") return text::make_gguf_bpe(vocab);
-  return unsupported("[gguf] unknown tokenizer model \"" + vocab.model + "\"; known: gpt2");
+  if (vocab.model == "llama" || vocab.model == "t5") return text::make_gguf_sentencepiece(vocab);
+  if (vocab.model == "bert") return text::make_gguf_bert(vocab);
+  return unsupported("[gguf] unknown tokenizer model \"" + vocab.model + "\"; known: gpt2, llama, t5, bert");
 }
 
 }  // namespace skua
