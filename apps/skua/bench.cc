@@ -66,6 +66,7 @@ Result<Measured> measure(Engine& engine, const OptionValues& options) {
     request.max_tokens = static_cast<int32_t>(n_gen);
     request.sampling.temperature = 0;
     request.end_tokens = EndTokens::kIgnore;
+    request.speculate = false;  // the plain speed: one token per reading of the weights
     SKUA_ASSIGN_OR_RETURN(const Reply reply, generate(engine, std::move(request), nullptr,
                                                       [&](std::string_view) { return ok_status(); }));
     bar.update(static_cast<uint64_t>(run + 2), static_cast<uint64_t>(n_runs + 1));
