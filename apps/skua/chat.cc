@@ -63,7 +63,7 @@ class Chat {
 };
 
 Exit Chat::run() {
-  auto editor = LineEditor::open([this] { return interrupts_.take(); });
+  auto editor = LineEditor::open(interrupts_);
   if (!editor.ok()) return fail(editor.status());
   Status status = print("Send a message (/? for help)\n");
   while (status.ok()) {

@@ -1,7 +1,11 @@
 // The SIGINT handler and the little it touches: lock-free atomics and Engine::cancel.
 #include "skua/interrupt.h"
 
+#include <sys/eventfd.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 
 #include "engine/engine.h"
@@ -13,11 +17,16 @@ namespace {
 std::atomic<bool> g_interrupted{false};
 std::atomic<Engine*> g_engine{nullptr};
 std::atomic<uint64_t> g_seq{0};
+std::atomic<int> g_fd{-1};
 static_assert(std::atomic<Engine*>::is_always_lock_free && std::atomic<uint64_t>::is_always_lock_free);
 
 void on_interrupt(int) {
+  const int saved = errno;
   g_interrupted = true;
+  const uint64_t one = 1;
+  if (write(g_fd.load(), &one, sizeof one) < 0) errno = 0;  // the flag alone must do
   if (Engine* engine = g_engine.load()) engine->cancel(SeqId(g_seq.load()));
+  errno = saved;
 }
 
 void set_handler(void (*handler)(int)) {
@@ -30,11 +39,16 @@ void set_handler(void (*handler)(int)) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() { set_handler(on_interrupt); }
+InterruptGuard::InterruptGuard() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  g_fd = fd_;
+  set_handler(on_interrupt);
+}
 
 InterruptGuard::~InterruptGuard() {
   forget();
   set_handler(SIG_DFL);
+  g_fd = -1;
+  if (fd_ >= 0) close(fd_);
 }
 
 void InterruptGuard::watch(Engine& engine, SeqId seq) {
@@ -44,6 +58,10 @@ void InterruptGuard::watch(Engine& engine, SeqId seq) {
 
 void InterruptGuard::forget() { g_engine = nullptr; }
 
-bool InterruptGuard::take() { return g_interrupted.exchange(false); }
+bool InterruptGuard::take() {
+  uint64_t count = 0;
+  while (read(fd_, &count, sizeof count) > 0) continue;
+  return g_interrupted.exchange(false);
+}
 
 }  // namespace skua

@@ -22,6 +22,13 @@ class InterruptGuard {
 
   /// Whether Ctrl-C came since the last call.
   bool take();
+
+  /// Can be read when Ctrl-C came since the last take(): what to wait for besides the keyboard. Whichever
+  /// thread the signal went to, and even if it came just before the wait.
+  int fd() const { return fd_; }
+
+ private:
+  int fd_ = -1;
 };
 
 }  // namespace skua

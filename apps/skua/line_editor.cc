@@ -2,6 +2,7 @@
 #include "skua/line_editor.h"
 
 #include <histedit.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -15,7 +16,7 @@ struct LineEditor::State {
   EditLine* edit = nullptr;
   History* history = nullptr;
   std::string prompt;
-  std::function<bool()> asked_interrupt;
+  InterruptGuard* interrupts = nullptr;
   bool interrupted = false;  // during this line
   ~State() {
     if (edit != nullptr) el_end(edit);
@@ -32,15 +33,22 @@ namespace {
 
 /// Reads one character. Returns 1, 0 at the end, -1 on an interrupt.
 int read_character(EditLine* edit, wchar_t* out) {
+  LineEditor::State& line = LineEditor::State::of(edit);
   std::mbstate_t state{};
   for (;;) {
+    pollfd ready[] = {{STDIN_FILENO, POLLIN, 0}, {line.interrupts->fd(), POLLIN, 0}};
+    if (poll(ready, 2, -1) < 0) {
+      if (errno == EINTR) continue;  // Ctrl-C, a resized window, or back from the background
+      return -1;
+    }
+    if (ready[1].revents != 0 && line.interrupts->take()) {
+      line.interrupted = true;
+      return -1;
+    }
+    if (ready[0].revents == 0) continue;
     char byte = 0;
     const ssize_t n = read(STDIN_FILENO, &byte, 1);
-    if (n < 0 && errno == EINTR) {
-      LineEditor::State& line = LineEditor::State::of(edit);
-      line.interrupted = line.asked_interrupt();
-      if (!line.interrupted) continue;  // a resized window, or back from the background
-    }
+    if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return static_cast<int>(n);
     const size_t length = std::mbrtowc(out, &byte, 1, &state);
     if (length == static_cast<size_t>(-2)) continue;  // more bytes to come
@@ -56,12 +64,12 @@ int read_character(EditLine* edit, wchar_t* out) {
 LineEditor::LineEditor(std::unique_ptr<State> state) : state_(std::move(state)) {}
 LineEditor::~LineEditor() = default;
 
-Result<std::unique_ptr<LineEditor>> LineEditor::open(std::function<bool()> interrupted) {
+Result<std::unique_ptr<LineEditor>> LineEditor::open(InterruptGuard& interrupts) {
   // Lines are UTF-8 whatever the locale of the terminal says; this locale is part of the C library.
   if (std::setlocale(LC_CTYPE, "C.UTF-8") == nullptr)
     return unsupported("[chat] the locale C.UTF-8 is missing");
   auto state = std::make_unique<State>();
-  state->asked_interrupt = std::move(interrupted);
+  state->interrupts = &interrupts;
   state->edit = el_init("skua", stdin, stdout, stderr);
   state->history = history_init();
   if (state->edit == nullptr || state->history == nullptr)
@@ -83,6 +91,8 @@ LineOutcome LineEditor::read(const std::string& prompt, std::string& line) {
   line.clear();
   int n = 0;
   state_->interrupted = false;
+  // libedit shows the prompt first and then takes over the terminal; a quick Ctrl-D would fall in between.
+  el_set(state_->edit, EL_PREP_TERM, 1);
   const char* text = el_gets(state_->edit, &n);
   if (text == nullptr || n <= 0) {
     std::fputs("\n", stdout);

@@ -1,11 +1,11 @@
 // One line from the person at the terminal, with editing and history.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
 #include "base/status.h"
+#include "skua/interrupt.h"
 
 namespace skua {
 
@@ -15,9 +15,8 @@ enum class LineOutcome : uint8_t { kLine, kEnd, kInterrupted };  // kEnd: Ctrl-D
 /// object.
 class LineEditor {
  public:
-  /// `interrupted` is asked whenever a signal came while waiting for a key: true = it was Ctrl-C, whose
-  /// handler (the caller's) must not restart system calls.
-  static Result<std::unique_ptr<LineEditor>> open(std::function<bool()> interrupted);
+  /// `interrupts` is watched while waiting for a key, and must outlive the editor.
+  static Result<std::unique_ptr<LineEditor>> open(InterruptGuard& interrupts);
   ~LineEditor();
 
   /// Reads a line, without its line feed.

@@ -121,6 +121,7 @@ class Chat(ProgramTest):
             chat.expect(r"forgotten\.\r\n>>> ")
             chat.line("\x1b[A\x1b[A")  # the message before /clear
             self.assertEqual(int(chat.expect(r"prompt (\d+) tokens").group(1)), nine)
+            chat.expect(PROMPT)
             chat.send("\x04")
             self.assertEqual(chat.ended(), 0)
 
