@@ -11,6 +11,9 @@ const std::vector<Opt> kSampling = {Opt::kMaxTokens,   Opt::kTemperature, Opt::k
                                     Opt::kTopP,        Opt::kMinP,        Opt::kRepetitionPenalty,
                                     Opt::kRepeatLastN, Opt::kSeed,        Opt::kStop};
 
+const std::vector<Opt> kGuess = {Opt::kCacheTokens, Opt::kSpeculate, Opt::kDraft, Opt::kMaxDraft,
+                                 Opt::kTrace};
+
 std::vector<Opt> join(std::initializer_list<std::vector<Opt>> parts) {
   std::vector<Opt> out;
   for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
@@ -21,6 +24,14 @@ constexpr std::string_view kRunDetails =
     "With a text (-p or TEXT) it answers once. Without one it opens a chat; type /? there for help.\n"
     "When stdin is no terminal, what it holds is put after the text. stdout gets the reply and one line\n"
     "feed, stderr the rates. With -m, every argument is TEXT. Without MODEL the default model answers.\n";
+constexpr std::string_view kBatchDetails =
+    "Each line of FILE (or stdin) is an object with \"prompt\" (a text) or \"messages\" (a list), and may "
+    "have\n"
+    "\"id\" and sampling options (max_tokens, temperature, seed, stop, ...). Each reply is one line with "
+    "its\n"
+    "index, text, finish_reason and usage, or an error; in the order in which replies end. With --output, "
+    "an\n"
+    "interrupted run goes on where it was; lines with errors are tried again.\n";
 constexpr std::string_view kModelDetails =
     "MODEL is a file or folder, a name that skua list shows, or ORG/NAME in a Hugging Face cache.\n";
 constexpr std::string_view kTextDetails = "Without TEXT it reads stdin, to the byte.\n";
@@ -30,7 +41,15 @@ constexpr std::string_view kTextDetails = "Without TEXT it reads stdin, to the b
 std::span<const Command> all_commands() {
   static const std::vector<Command> commands = {
       {"run", "[MODEL] [TEXT...]", "Answers a message, or opens a chat.", kRunDetails, 1000000,
-       join({{Opt::kModel, Opt::kPrompt, Opt::kRaw, Opt::kSystem}, kSampling, kEngine, kWhere}), run_command},
+       join({{Opt::kModel, Opt::kPrompt, Opt::kRaw, Opt::kSystem}, kSampling, kEngine, kGuess, kWhere}),
+       run_command},
+      {"batch", "[FILE.jsonl]", "Answers many prompts, one JSON line each.", kBatchDetails, 1,
+       join({{Opt::kModel, Opt::kOutput, Opt::kParallel, Opt::kRaw, Opt::kSystem},
+             kSampling,
+             kEngine,
+             kGuess,
+             kWhere}),
+       batch_command},
       {"inspect", "[MODEL]", "Shows what a model is: config, tensors, memory, plan.", kModelDetails, 1,
        join({{Opt::kModel, Opt::kTensors, Opt::kPlan, Opt::kDot, Opt::kTokens, Opt::kJson}, kEngine, kWhere}),
        inspect_command},

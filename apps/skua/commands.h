@@ -10,6 +10,7 @@ namespace skua {
 std::span<const Command> all_commands();
 
 Exit run_command(const CommandInput& input);             // run.cc
+Exit batch_command(const CommandInput& input);           // batch.cc
 Exit inspect_command(const CommandInput& input);         // inspect.cc
 Exit bench_command(const CommandInput& input);           // bench.cc
 Exit tokenize_command(const CommandInput& input);        // tokenize.cc

@@ -81,6 +81,11 @@ EngineOptions engine_options(const OptionValues& options) {
   out.isa = options.text(Opt::kIsa);
   out.n_threads = static_cast<int32_t>(options.integer(Opt::kThreads));
   out.context = static_cast<int32_t>(options.integer(Opt::kContext));
+  out.cache_tokens = static_cast<int32_t>(options.integer(Opt::kCacheTokens));
+  out.speculate = options.text(Opt::kSpeculate);
+  out.draft = options.text(Opt::kDraft);
+  out.max_draft = static_cast<int32_t>(options.integer(Opt::kMaxDraft));
+  out.trace = options.text(Opt::kTrace);
   if (options.flag(Opt::kAllowUnknownConfig)) out.config_policy = ConfigPolicy::kAllowUnknown;
   return out;
 }

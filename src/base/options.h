@@ -48,6 +48,13 @@ enum class Opt : uint8_t {
   kGenTokens,
   kRepeat,
   kPlain,
+  kOutput,
+  kParallel,
+  kCacheTokens,
+  kSpeculate,
+  kDraft,
+  kMaxDraft,
+  kTrace,
   kVerbose,
   kCount,
 };

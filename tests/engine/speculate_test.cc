@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <filesystem>
 
 #include "backend/all/make_backend.h"
@@ -109,7 +111,7 @@ TEST_F(DraftTest, ADraftModelNeverChangesAReply) {
 }
 
 TEST_F(DraftTest, TheTimelineIsJsonWithStepsAndRequests) {
-  const auto path = std::filesystem::temp_directory_path() / "skua_trace_test.json";
+  const auto path = std::filesystem::temp_directory_path() / ("skua_trace_" + std::to_string(::getpid()) + ".json");
   auto trace = std::move(Trace::create(path)).value();
   (void)replies(nullptr, nullptr, trace.get());
   ASSERT_TRUE(trace->close().ok());

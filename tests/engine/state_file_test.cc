@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -15,7 +17,7 @@ namespace {
 class StateFile : public ::testing::TestWithParam<test::FamilyModel> {
  protected:
   void SetUp() override {
-    path_ = std::filesystem::temp_directory_path() / ("skua_state_" + GetParam().name);
+    path_ = std::filesystem::temp_directory_path() / ("skua_state_" + std::to_string(::getpid()) + "_" + GetParam().name);
     std::filesystem::remove(path_);
   }
   void TearDown() override { std::filesystem::remove(path_); }
