@@ -111,7 +111,8 @@ TEST_F(DraftTest, ADraftModelNeverChangesAReply) {
 }
 
 TEST_F(DraftTest, TheTimelineIsJsonWithStepsAndRequests) {
-  const auto path = std::filesystem::temp_directory_path() / ("skua_trace_" + std::to_string(::getpid()) + ".json");
+  const auto path =
+      std::filesystem::temp_directory_path() / ("skua_trace_" + std::to_string(::getpid()) + ".json");
   auto trace = std::move(Trace::create(path)).value();
   (void)replies(nullptr, nullptr, trace.get());
   ASSERT_TRUE(trace->close().ok());

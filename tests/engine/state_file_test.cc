@@ -17,7 +17,8 @@ namespace {
 class StateFile : public ::testing::TestWithParam<test::FamilyModel> {
  protected:
   void SetUp() override {
-    path_ = std::filesystem::temp_directory_path() / ("skua_state_" + std::to_string(::getpid()) + "_" + GetParam().name);
+    path_ = std::filesystem::temp_directory_path() /
+            ("skua_state_" + std::to_string(::getpid()) + "_" + GetParam().name);
     std::filesystem::remove(path_);
   }
   void TearDown() override { std::filesystem::remove(path_); }
