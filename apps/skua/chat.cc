@@ -59,7 +59,7 @@ class Chat {
   OptionValues options_;
   std::vector<Json> history_;
   int64_t n_used_ = 0;  // tokens of the conversation after the newest reply
-  InterruptGuard interrupts_;
+  InterruptGuard interrupts_{SecondInterrupt::kIgnored};
 };
 
 Exit Chat::run() {

@@ -29,24 +29,24 @@ void on_interrupt(int) {
   errno = saved;
 }
 
-void set_handler(void (*handler)(int)) {
+void set_handler(void (*handler)(int), int flags) {
   struct sigaction action {};
   action.sa_handler = handler;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = 0;  // no SA_RESTART: a read at the prompt must return
+  action.sa_flags = flags;
   sigaction(SIGINT, &action, nullptr);
 }
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+InterruptGuard::InterruptGuard(SecondInterrupt second) : fd_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
   g_fd = fd_;
-  set_handler(on_interrupt);
+  set_handler(on_interrupt, second == SecondInterrupt::kEndsProgram ? static_cast<int>(SA_RESETHAND) : 0);
 }
 
 InterruptGuard::~InterruptGuard() {
   forget();
-  set_handler(SIG_DFL);
+  set_handler(SIG_DFL, 0);
   g_fd = -1;
   if (fd_ >= 0) close(fd_);
 }

@@ -8,10 +8,13 @@ namespace skua {
 
 class Engine;
 
+/// What a second Ctrl-C does while the first one is still to take effect (a step cannot be cut short).
+enum class SecondInterrupt : uint8_t { kEndsProgram, kIgnored };
+
 /// While it lives, SIGINT sets a flag and cancels the watched request instead of ending the program.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  explicit InterruptGuard(SecondInterrupt second);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;

@@ -59,7 +59,7 @@ Exit answer_once(Engine& engine, const PromptMaker& prompts, const OptionValues&
   auto ids = prompt_ids(prompts, options, text);
   if (!ids.ok()) return fail(ids.status());
   request.prompt_ids = std::move(ids).value();
-  InterruptGuard interrupts;
+  InterruptGuard interrupts(SecondInterrupt::kEndsProgram);
   const bool to_terminal = stdout_is_terminal();
   const auto reply = generate(engine, std::move(request), &interrupts, [&](std::string_view piece) {
     return to_terminal ? print(visible(piece)) : print(piece);

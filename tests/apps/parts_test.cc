@@ -1,7 +1,11 @@
 // Parts of the program that are easier to see from inside: the bar, texts for terminals, near words.
 #include <gtest/gtest.h>
+#include <poll.h>
+
+#include <csignal>
 
 #include "skua/command_line.h"
+#include "skua/interrupt.h"
 #include "skua/terminal.h"
 
 namespace skua {
@@ -50,6 +54,41 @@ TEST(Terminal, Utf8IsCheckedToTheByte) {
 
 TEST(Terminal, ControlCharactersDoNotReachIt) {
   EXPECT_EQ(visible("a\x1b[2Jb\r\n\tc\x7f\xc2\x9b\xc2\xa9"), "a[2Jb\n\tc\xc2\xa9");
+}
+
+bool has_handler() {
+  struct sigaction action {};
+  sigaction(SIGINT, nullptr, &action);
+  return action.sa_handler != SIG_DFL;
+}
+
+TEST(Interrupts, ASecondOneEndsTheProgramWhereTheFirstCannotWait) {
+  {
+    InterruptGuard guard(SecondInterrupt::kEndsProgram);
+    EXPECT_TRUE(has_handler());
+    std::raise(SIGINT);
+    EXPECT_FALSE(has_handler());
+    EXPECT_TRUE(guard.take());
+  }
+  {
+    InterruptGuard guard(SecondInterrupt::kIgnored);
+    std::raise(SIGINT);
+    std::raise(SIGINT);
+    EXPECT_TRUE(has_handler());
+    EXPECT_TRUE(guard.take());
+    EXPECT_FALSE(guard.take());
+  }
+  EXPECT_FALSE(has_handler());
+}
+
+TEST(Interrupts, CanBeWaitedForEvenIfTheyCameBefore) {
+  InterruptGuard guard(SecondInterrupt::kIgnored);
+  pollfd ready{guard.fd(), POLLIN, 0};
+  EXPECT_EQ(poll(&ready, 1, 0), 0);
+  std::raise(SIGINT);
+  EXPECT_EQ(poll(&ready, 1, 0), 1);
+  EXPECT_TRUE(guard.take());
+  EXPECT_EQ(poll(&ready, 1, 0), 0);
 }
 
 TEST(CommandLine, NearWords) {
