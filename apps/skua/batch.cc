@@ -96,7 +96,7 @@ class BatchRun {
       : engine_(engine), prompts_(prompts), options_(options), out_(out) {}
 
   Status run(const std::vector<Job>& jobs, const std::set<int64_t>& done) {
-    InterruptGuard interrupts;
+    InterruptGuard interrupts(SecondInterrupt::kEndsProgram);
     ProgressBar bar("Answering");
     size_t next = 0;
     size_t n_ended = done.size();

@@ -70,10 +70,14 @@ Result<CommandInput> read_input(const Command& command, std::span<const char* co
   app.allow_extras();
   std::vector<Bound> bound;
   for (Opt id : command.options) bound.push_back(bind(app, id));
-  CommandInput input;
-  app.add_option("arguments", input.arguments);
+  // Without extra arguments CLI11 leaves texts like "[a, b]" as they are; there may be any number all the
+  // same.
+  CLI::Option* arguments = app.add_option("arguments");
+  arguments->type_size(1)->expected(0, 1 << 24)->allow_extra_args(false);
   const std::string error = parse(app, command, args);
   if (!error.empty()) return invalid_argument(error);
+  CommandInput input;
+  input.arguments = arguments->results();
   SKUA_RETURN_IF_ERROR(take_values(bound, input.options));
   SKUA_RETURN_IF_ERROR(input.options.set_from_environment(command.options));
   if (input.arguments.size() > command.max_arguments) {

@@ -128,6 +128,17 @@ class Templates(ProgramTest):
         text = self.reply("apply-template", self.model, "-p", "hi", "--system", "S")
         self.assertTrue(text.startswith(expected + "\n\n"))
 
+    def test_texts_reach_the_prompt_as_they_are(self):
+        odd = ["[a, b]", "[", "{x}", "", " ", "a=b", "'q'", '"q"', "50%", "a,b", "-1", "- x", "++", "\\n", "\n\n", "[]"]
+        for text in odd:
+            if text:
+                out = json.loads(self.reply("apply-template", "-m", self.model, "--json", text))["prompt"]
+                self.assertIn(f"user\n{text}<|im_end|>", out)
+                for args in (["-p", text], ["--prompt", text], [f"--prompt={text}"]):
+                    self.assertEqual(json.loads(self.reply("apply-template", self.model, "--json", *args))["prompt"], out)
+        out = json.loads(self.reply("apply-template", self.model, "--json", *odd))["prompt"]
+        self.assertIn(f"user\n{' '.join(odd)}<|im_end|>", out)
+
     def test_messages_from_a_file(self):
         path = self.root / "messages.json"
         path.write_text(json.dumps([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]))
