@@ -38,7 +38,8 @@ std::string unknown_option(const Command& command, const std::string& arg) {
   return out + "; skua " + std::string(command.name) + " --help lists the options";
 }
 
-/// The CLI11 part: fills `bound` options and `arguments`. Returns the error text; empty if all is well.
+/// The CLI11 part: what it knows goes into its options, the rest is app.remaining(). Returns the error text;
+/// empty if all is well.
 std::string parse(CLI::App& app, const Command& command, std::span<const char* const> args) {
   std::vector<std::string> reversed(args.rbegin(), args.rend());
   try {
@@ -49,9 +50,22 @@ std::string parse(CLI::App& app, const Command& command, std::span<const char* c
   } catch (const CLI::Error& error) {
     return "skua " + std::string(command.name) + ": " + error.what();
   }
-  for (const std::string& rest : app.remaining())
-    if (rest.size() > 1 && rest[0] == '-' && rest != "--") return unknown_option(command, rest);
   return {};
+}
+
+bool looks_like_option(const std::string& text) {
+  return text.size() > 1 && text[0] == '-' &&
+         std::string_view("0123456789 \n!").find(text[1]) == std::string::npos;
+}
+
+/// The arguments among what CLI11 did not know. They are no option of CLI11's, which would split a text like
+/// "[a, b]" at the comma. Everything behind "--" is an argument.
+Result<std::vector<std::string>> arguments_of(const Command& command, std::vector<std::string> rest) {
+  const auto mark = std::find(rest.begin(), rest.end(), "--");
+  const auto option = std::find_if(rest.begin(), mark, looks_like_option);
+  if (option != mark) return invalid_argument(unknown_option(command, *option));
+  if (mark != rest.end()) rest.erase(mark);
+  return rest;
 }
 
 Status take_values(std::span<const Bound> bound, OptionValues& values) {
@@ -70,14 +84,10 @@ Result<CommandInput> read_input(const Command& command, std::span<const char* co
   app.allow_extras();
   std::vector<Bound> bound;
   for (Opt id : command.options) bound.push_back(bind(app, id));
-  // Without extra arguments CLI11 leaves texts like "[a, b]" as they are; there may be any number all the
-  // same.
-  CLI::Option* arguments = app.add_option("arguments");
-  arguments->type_size(1)->expected(0, 1 << 24)->allow_extra_args(false);
   const std::string error = parse(app, command, args);
   if (!error.empty()) return invalid_argument(error);
   CommandInput input;
-  input.arguments = arguments->results();
+  SKUA_ASSIGN_OR_RETURN(input.arguments, arguments_of(command, app.remaining()));
   SKUA_RETURN_IF_ERROR(take_values(bound, input.options));
   SKUA_RETURN_IF_ERROR(input.options.set_from_environment(command.options));
   if (input.arguments.size() > command.max_arguments) {
