@@ -5,7 +5,7 @@ import unittest
 
 from harness import ProgramTest
 
-COMMANDS = ["run", "inspect", "bench", "tokenize", "apply-template", "list"]
+COMMANDS = ["run", "batch", "inspect", "bench", "tokenize", "apply-template", "list"]
 
 
 class Help(ProgramTest):
