@@ -6,77 +6,170 @@
 namespace skua {
 namespace {
 
-Linear projection(GraphBuilder& b, const std::string& name, int64_t out, int64_t in, bool bias) {
-  Linear linear{b.weight(name + ".weight", out, in), std::nullopt};
+Linear projection(GraphBuilder& b, const std::string& name, int64_t out, int64_t in, bool bias,
+                  Transpose transpose = Transpose::kNo) {
+  Linear linear;
+  if (transpose == Transpose::kYes) {
+    linear.weight = b.part({name + ".weight", out, 0, out, out, Transpose::kYes}, in);
+  } else {
+    linear.weight = b.weight(name + ".weight", out, in);
+  }
   if (bias) linear.bias = b.vector(name + ".bias", out);
   return linear;
 }
 
-/// Norm (if any) and rotation of q or k.
-ValueId rotate(GraphBuilder& b, const AttentionBlock& block, const std::string& name, int32_t n_heads,
-               ValueId x, ValueId angles) {
-  if (block.qk_norm) {
-    RmsNorm norm = *block.qk_norm;
-    norm.weight = b.vector(block.prefix + "." + name + "_norm.weight", block.head_dim);
-    norm.n_groups = n_heads;
-    x = b.rms_norm(name + "_norm", x, norm, DType::kF32);
+/// Rows [first, first + block) of every `stride` of the `rows` rows of a projection, with its bias.
+Linear projection_part(GraphBuilder& b, WeightSource source, int64_t in, bool bias) {
+  const std::string name = source.tensor;
+  Linear linear;
+  source.tensor = name + ".weight";
+  linear.weight = b.part(source, in);
+  source.tensor = name + ".bias";
+  source.transpose = Transpose::kNo;
+  if (bias) linear.bias = b.part(source, 1);
+  return linear;
+}
+
+struct Qkv {
+  Linear q, k, v;
+};
+
+Qkv qkv_projections(GraphBuilder& b, const AttentionBlock& block) {
+  const int64_t q_dim = int64_t{block.n_heads} * block.head_dim;
+  const int64_t kv_dim = int64_t{block.n_kv_heads} * block.head_dim;
+  if (block.qkv_name.empty()) {
+    const auto of = [&](const std::string& name, int64_t out) {
+      return projection(b, block.prefix + "." + name, out, block.d_model, block.qkv_bias, block.transpose);
+    };
+    return {of(block.q_name, q_dim), of(block.k_name, kv_dim), of(block.v_name, kv_dim)};
   }
-  return b.rope(name + "_rope", x, angles, {n_heads, block.head_dim, RopeStyle::kHalf}, b.numerics().kv);
+  const int64_t rows = q_dim + 2 * kv_dim;
+  const auto of = [&](int64_t first, int64_t n, int64_t stride) {
+    return projection_part(b, {block.prefix + "." + block.qkv_name, rows, first, n, stride, block.transpose},
+                           block.d_model, block.qkv_bias);
+  };
+  if (block.fused_rows == FusedRows::kInTurn) {
+    return {of(0, q_dim, rows), of(q_dim, kv_dim, rows), of(q_dim + kv_dim, kv_dim, rows)};
+  }
+  const int64_t d = block.head_dim;
+  return {of(0, d, 3 * d), of(d, d, 3 * d), of(2 * d, d, 3 * d)};
+}
+
+ValueId norm_heads(GraphBuilder& b, const AttentionBlock& block, const std::string& label,
+                   const std::string& name, int32_t n_heads, ValueId x, DType storage) {
+  RmsNorm norm = *block.qk_norm;
+  const bool whole = block.qk_norm_over == QkNormOver::kAllHeads;
+  norm.n_groups = whole ? 1 : n_heads;
+  norm.weight = std::nullopt;
+  if (!name.empty()) {
+    norm.weight =
+        b.vector(block.prefix + "." + name + ".weight", int64_t{whole ? n_heads : 1} * block.head_dim);
+  }
+  return b.rms_norm(label, x, norm, storage);
+}
+
+/// Norm (if any) and rotation (if any) of q or k; the last of them rounds to what the cache stores.
+ValueId rotate(GraphBuilder& b, const AttentionBlock& block, const std::string& label,
+               const std::string& norm_name, int32_t n_heads, ValueId x, std::optional<ValueId> angles) {
+  const DType kv = b.numerics().kv;
+  const bool rotates = block.rotation == Rotation::kRope && angles.has_value();
+  const bool before = block.qk_norm && (block.qk_norm_at == QkNormAt::kBeforeRope || !rotates);
+  const bool after = block.qk_norm && !before;
+  if (before) x = norm_heads(b, block, label + "_norm", norm_name, n_heads, x, rotates ? DType::kF32 : kv);
+  if (rotates) {
+    x = b.rope(label + "_rope", x, *angles, {n_heads, block.head_dim, block.rope_style},
+               after ? DType::kF32 : kv);
+  }
+  if (after) x = norm_heads(b, block, label + "_norm", norm_name, n_heads, x, kv);
+  return x;
 }
 
 }  // namespace
 
-ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x, ValueId angles) {
+ValueId norm_block(GraphBuilder& b, std::string_view label, const Norm& norm, const std::string& prefix,
+                   int64_t width, ValueId x, DType storage) {
+  std::optional<WeightId> weight, bias;
+  if (norm.vectors != Norm::Vectors::kNone) weight = b.vector(prefix + ".weight", width);
+  if (norm.vectors == Norm::Vectors::kWeightAndBias) bias = b.vector(prefix + ".bias", width);
+  if (norm.kind == Norm::Kind::kLayer) return b.layer_norm(label, x, {weight, bias, norm.eps, 1}, storage);
+  return b.rms_norm(label, x, {weight, norm.eps, norm.weight_offset, 1}, storage);
+}
+
+ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x,
+                        std::optional<ValueId> angles) {
   const int64_t q_dim = int64_t{block.n_heads} * block.head_dim;
-  const int64_t kv_dim = int64_t{block.n_kv_heads} * block.head_dim;
-  const SlotId slot =
-      b.slot({block.window > 0 ? SlotKind::kWindow : SlotKind::kFull, block.layer, block.n_kv_heads,
-              block.head_dim, block.head_dim, block.window, b.numerics().kv});
-  const std::string& p = block.prefix;
-  ValueId q =
-      b.linear("q", x, projection(b, p + ".q_proj", q_dim, block.d_model, block.qkv_bias), DType::kF32);
-  ValueId k =
-      b.linear("k", x, projection(b, p + ".k_proj", kv_dim, block.d_model, block.qkv_bias), DType::kF32);
-  const ValueId v =
-      b.linear("v", x, projection(b, p + ".v_proj", kv_dim, block.d_model, block.qkv_bias), b.numerics().kv);
-  q = rotate(b, block, "q", block.n_heads, q, angles);
-  k = rotate(b, block, "k", block.n_kv_heads, k, angles);
+  const DType kv = b.numerics().kv;
+  const SlotId slot = b.slot({block.window > 0 ? SlotKind::kWindow : SlotKind::kFull, block.layer,
+                              block.n_kv_heads, block.head_dim, block.head_dim, block.window, kv});
+  const Qkv weights = qkv_projections(b, block);
+  const bool moved = block.qk_norm || (block.rotation == Rotation::kRope && angles.has_value());
+  ValueId q = b.linear("q", x, weights.q, moved ? DType::kF32 : kv);
+  ValueId k = b.linear("k", x, weights.k, moved ? DType::kF32 : kv);
+  const ValueId v = b.linear("v", x, weights.v, kv);
+  q = rotate(b, block, "q", block.q_norm_name, block.n_heads, q, angles);
+  k = rotate(b, block, "k", block.k_norm_name, block.n_kv_heads, k, angles);
+  if (block.query_scale) q = b.position_scale("q_scale", q, *block.query_scale, kv);
   b.kv_write("kv", k, v, slot);
   const float scale = block.scale > 0
                           ? block.scale
                           : static_cast<float>(1.0 / std::sqrt(static_cast<double>(block.head_dim)));
   const ValueId mixed = b.attention("attend", q, {slot, block.n_heads, scale, block.window, block.softcap},
                                     b.numerics().matmul_input);
-  return b.linear("o", mixed, projection(b, p + ".o_proj", block.d_model, q_dim, block.o_bias), DType::kF32);
+  return b.linear(
+      "o", mixed,
+      projection(b, block.prefix + "." + block.o_name, block.d_model, q_dim, block.o_bias, block.transpose),
+      DType::kF32);
 }
 
 ValueId mlp_block(GraphBuilder& b, const MlpBlock& block, ValueId x) {
   const std::string& p = block.prefix;
-  const ValueId gate = b.linear(
-      "gate", x, projection(b, p + ".gate_proj", block.d_ff, block.d_model, block.bias), DType::kF32);
-  const ValueId up =
-      b.linear("up", x, projection(b, p + ".up_proj", block.d_ff, block.d_model, block.bias), DType::kF32);
+  const auto half = [&](int64_t index) {
+    return projection_part(b,
+                           {p + "." + block.gate_up_name, 2 * int64_t{block.d_ff}, index * block.d_ff,
+                            block.d_ff, 2 * int64_t{block.d_ff}},
+                           block.d_model, block.bias);
+  };
+  const bool fused = !block.gate_up_name.empty();
+  const auto weights = [&](const char* name, int64_t index) {
+    return fused ? half(index) : projection(b, p + "." + name, block.d_ff, block.d_model, block.bias);
+  };
+  const ValueId gate = b.linear("gate", x, weights("gate_proj", 0), DType::kF32);
+  const ValueId up = b.linear("up", x, weights("up_proj", 1), DType::kF32);
   const ValueId hidden = b.act_mul("act", gate, up, block.act, b.numerics().matmul_input);
   return b.linear("down", hidden, projection(b, p + ".down_proj", block.d_model, block.d_ff, block.bias),
                   DType::kF32);
 }
 
+ValueId plain_mlp_block(GraphBuilder& b, const PlainMlpBlock& block, ValueId x) {
+  const ValueId up = b.linear(
+      "up", x, projection(b, block.up, block.d_ff, block.d_model, block.bias, block.transpose), DType::kF32);
+  const ValueId hidden = b.activate("act", up, block.act, b.numerics().matmul_input);
+  return b.linear("down", hidden,
+                  projection(b, block.down, block.d_model, block.d_ff, block.bias, block.transpose),
+                  DType::kF32);
+}
+
 ValueId head_block(GraphBuilder& b, const HeadBlock& block, ValueId x) {
   const ValueId rows = b.gather_rows(x);
-  const std::string name = block.tied ? "model.embed_tokens.weight" : "lm_head.weight";
-  const ValueId logits = b.linear(
-      "logits", rows, {b.weight(name, block.n_vocab, block.d_model), std::nullopt}, b.numerics().logits);
-  return block.softcap > 0 ? b.softcap("softcap", logits, block.softcap, b.numerics().logits) : logits;
+  const DType storage = b.numerics().logits;
+  Linear head{
+      b.weight((block.tied ? block.embed_name : block.head_name) + ".weight", block.n_vocab, block.d_model),
+      std::nullopt};
+  if (block.bias) head.bias = b.vector(block.head_name + ".bias", block.n_vocab);
+  ValueId logits = b.linear("logits", rows, head, storage);
+  if (block.scale != 1.0f) logits = b.scale("logit_scale", logits, block.scale, storage);
+  return block.softcap > 0 ? b.softcap("softcap", logits, block.softcap, storage) : logits;
 }
 
 Act read_act(ConfigReader& config, std::string_view key, std::string_view fallback) {
   const std::string name = config.text_or(key, fallback);
   if (name == "silu" || name == "swish") return Act::kSilu;
-  if (name == "gelu_pytorch_tanh" || name == "gelu_new") return Act::kGeluTanh;
+  if (name == "gelu_pytorch_tanh" || name == "gelu_new" || name == "gelu_fast") return Act::kGeluTanh;
   if (name == "gelu") return Act::kGeluErf;
   if (name == "relu") return Act::kRelu;
+  if (name == "relu2") return Act::kRelu2;
   config.fail(unsupported("[model] \"" + std::string(key) + "\" is \"" + name +
-                          "\"; known are silu, gelu, gelu_pytorch_tanh, relu"));
+                          "\"; known are silu, gelu, gelu_new, gelu_pytorch_tanh, relu, relu2"));
   return Act::kSilu;
 }
 

@@ -9,7 +9,32 @@
 
 namespace skua {
 
-/// One attention layer with separate q, k, v, o projections named as transformers does.
+/// A norm as a family has it: kind, and which of its vectors are in the checkpoint.
+struct Norm {
+  enum class Kind : uint8_t { kRms, kLayer } kind = Kind::kRms;
+  enum class Vectors : uint8_t { kNone, kWeight, kWeightAndBias } vectors = Vectors::kWeight;
+  float eps = 1e-6f;
+  float weight_offset = 0.0f;  // kRms only
+};
+
+/// norm(x) over rows of `width`, weights `prefix`.weight and `prefix`.bias.
+ValueId norm_block(GraphBuilder& b, std::string_view label, const Norm& norm, const std::string& prefix,
+                   int64_t width, ValueId x, DType storage);
+
+/// How the rows of a fused q, k, v projection lie.
+enum class FusedRows : uint8_t {
+  kInTurn,   // all of q, all of k, all of v
+  kPerHead,  // q, k, v of the first head, then of the next
+};
+
+/// When q and k are normed, and over what.
+enum class QkNormAt : uint8_t { kBeforeRope, kAfterRope };
+enum class QkNormOver : uint8_t { kHead, kAllHeads };
+
+enum class Rotation : uint8_t { kRope, kNone };
+
+/// One attention layer. Its projections are named as transformers does: separate, or fused if `qkv_name` is
+/// set.
 struct AttentionBlock {
   std::string prefix;  // "model.layers.3.self_attn"
   int32_t layer = 0;
@@ -19,24 +44,48 @@ struct AttentionBlock {
   int32_t head_dim = 0;
   bool qkv_bias = false;
   bool o_bias = false;
-  std::optional<RmsNorm> qk_norm;  // per head, weights q_norm and k_norm; its `weight` is filled in here
+  std::optional<RmsNorm> qk_norm;  // weights q_norm_name and k_norm_name; its `weight` is filled in here
   float scale = 0.0f;              // 0 = 1 / sqrt(head_dim)
   int32_t window = 0;              // 0 = all earlier tokens
   float softcap = 0.0f;
+  QkNormAt qk_norm_at = QkNormAt::kBeforeRope;
+  QkNormOver qk_norm_over = QkNormOver::kHead;
+  Rotation rotation = Rotation::kRope;
+  RopeStyle rope_style = RopeStyle::kHalf;
+  std::optional<PositionScale> query_scale;  // of the rotated queries
+  std::string q_name = "q_proj", k_name = "k_proj", v_name = "v_proj", o_name = "o_proj";
+  std::string q_norm_name = "q_norm", k_norm_name = "k_norm";  // empty: norms without weights
+  std::string qkv_name;                                        // empty: separate projections
+  FusedRows fused_rows = FusedRows::kInTurn;
+  Transpose transpose = Transpose::kNo;  // of all its matrices
 };
 
 /// x [T, d_model] -> [T, d_model]; writes this layer's cache slot, then attends.
-ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x, ValueId angles);
+ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x,
+                        std::optional<ValueId> angles);
 
-/// down(act(gate(x)) * up(x)), weights gate_proj, up_proj, down_proj.
+/// down(act(gate(x)) * up(x)), weights gate_proj, up_proj, down_proj; or, with `gate_up_name`, gate and up as
+/// the halves of one tensor.
 struct MlpBlock {
   std::string prefix;  // "model.layers.3.mlp"
   int32_t d_model = 0;
   int32_t d_ff = 0;
   Act act = Act::kSilu;
   bool bias = false;
+  std::string gate_up_name = {};
 };
 ValueId mlp_block(GraphBuilder& b, const MlpBlock& block, ValueId x);
+
+/// down(act(up(x))).
+struct PlainMlpBlock {
+  std::string up, down;  // whole names without ".weight"
+  int32_t d_model = 0;
+  int32_t d_ff = 0;
+  Act act = Act::kSilu;
+  bool bias = false;
+  Transpose transpose = Transpose::kNo;
+};
+ValueId plain_mlp_block(GraphBuilder& b, const PlainMlpBlock& block, ValueId x);
 
 /// Logits of the rows that are asked for: final norm is applied before. Uses `head` or, when tied, the
 /// embedding.
@@ -45,6 +94,9 @@ struct HeadBlock {
   int64_t n_vocab = 0;
   bool tied = false;
   float softcap = 0.0f;
+  float scale = 1.0f;
+  bool bias = false;
+  std::string head_name = "lm_head", embed_name = "model.embed_tokens";
 };
 ValueId head_block(GraphBuilder& b, const HeadBlock& block, ValueId x);
 

@@ -11,29 +11,6 @@
 namespace skua {
 namespace {
 
-/// Rope of one kind of layer: rope_parameters holds one object per layer type; older configs have rope_theta
-/// (with rope_scaling) for global and rope_local_base_freq for sliding layers.
-struct GemmaRope {
-  Json global = Json::object();
-  Json sliding = Json::object();
-};
-
-GemmaRope read_rope(ConfigReader& config) {
-  GemmaRope out;
-  const double local = config.number_or("rope_local_base_freq", 10000.0);
-  const Json parameters = rope_parameters(config);
-  const Json* full = parameters.find("full_attention");
-  const Json* sliding = parameters.find("sliding_attention");
-  if (full != nullptr && sliding != nullptr) {
-    out.global = *full;
-    out.sliding = *sliding;
-  } else {
-    out.global = parameters;
-    out.sliding.set("rope_theta", Json(local));
-  }
-  return out;
-}
-
 class Gemma3 final : public Model {
  public:
   static Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
@@ -56,9 +33,9 @@ class Gemma3 final : public Model {
         config.count_or("sliding_window_pattern", config.count_or("_sliding_window_pattern", 6));
     read_windows(config, c, config.count_or("sliding_window", 4096),
                  [&](int32_t layer) { return (layer + 1) % pattern != 0; });
-    const GemmaRope rope = read_rope(config);
+    const LayerRope rope = read_layer_rope(config, config.number_or("rope_local_base_freq", 10000.0));
     SKUA_RETURN_IF_ERROR(config.finish(policy));
-    SKUA_ASSIGN_OR_RETURN(model->global_angles_, rope_angles_from(rope.global, c.info.head_dim, 1e6));
+    SKUA_ASSIGN_OR_RETURN(model->global_angles_, rope_angles_from(rope.full, c.info.head_dim, 1e6));
     SKUA_ASSIGN_OR_RETURN(model->sliding_angles_, rope_angles_from(rope.sliding, c.info.head_dim, 1e4));
     return std::unique_ptr<Model>(std::move(model));
   }
@@ -100,7 +77,7 @@ class Gemma3 final : public Model {
   AttentionBlock attention(const std::string& p, int32_t layer) const {
     const ModelInfo& m = config_.info;
     AttentionBlock block{p + ".self_attn", layer, m.d_model, m.n_heads, m.n_kv_heads, m.head_dim};
-    block.qk_norm = RmsNorm{WeightId(0), config_.eps, norm_offset_, 1};
+    block.qk_norm = RmsNorm{std::nullopt, config_.eps, norm_offset_, 1};
     block.scale = query_scale_;
     block.window = config_.windows[static_cast<size_t>(layer)];
     block.softcap = attention_softcap_;

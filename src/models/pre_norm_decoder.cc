@@ -9,40 +9,101 @@ class PreNormDecoder final : public Model {
   explicit PreNormDecoder(PreNormSpec spec) : spec_(std::move(spec)) {}
 
   const ModelInfo& info() const override { return spec_.config.info; }
-  std::vector<IgnorableTensor> ignorable() const override { return common_ignorable(spec_.config.tied); }
+  std::vector<IgnorableTensor> ignorable() const override {
+    std::vector<IgnorableTensor> out = common_ignorable(spec_.config.tied);
+    out.insert(out.end(), spec_.ignorable.begin(), spec_.ignorable.end());
+    return out;
+  }
 
   Result<Graph> build(const Numerics& numerics) const override {
     const ModelInfo& m = info();
+    const DecoderNames& names = spec_.names;
     GraphBuilder b(numerics);
-    ValueId x = b.embed(b.weight("model.embed_tokens.weight", m.n_vocab, m.d_model));
-    const ValueId angles = b.rope_angles("rope", spec_.angles);
+    ValueId x = embed(b);
+    std::optional<ValueId> angles, sliding;
+    if (!spec_.angles.inv_freq.empty()) angles = b.rope_angles("rope", spec_.angles);
+    if (spec_.sliding_angles) sliding = b.rope_angles("rope_sliding", *spec_.sliding_angles);
     for (int32_t layer = 0; layer < m.n_layers; ++layer) {
-      const std::string p = "model.layers." + std::to_string(layer);
       b.set_scope("layers." + std::to_string(layer));
-      ValueId y = b.rms_norm("attn_norm", x, norm(b, p + ".input_layernorm.weight"), numerics.matmul_input);
-      y = attention_block(b, attention(p, layer), y, angles);
-      x = b.add("attn_add", x, y, numerics.residual);
-      y = b.rms_norm("mlp_norm", x, norm(b, p + ".post_attention_layernorm.weight"), numerics.matmul_input);
-      y = mlp_block(b, {p + ".mlp", m.d_model, m.d_ff, spec_.act, spec_.mlp_bias}, y);
-      x = b.add("mlp_add", x, y, numerics.residual);
+      const bool slides = spec_.config.windows[static_cast<size_t>(layer)] > 0;
+      x = run_layer(b, names.layers + "." + std::to_string(layer), layer, x,
+                    slides && sliding ? sliding : angles);
     }
     b.set_scope("");
-    x = b.rms_norm("final_norm", x, norm(b, "model.norm.weight"), numerics.matmul_input);
-    return b.finish(head_block(b, {m.d_model, m.n_vocab, spec_.config.tied, 0.0f}, x));
+    x = norm_block(b, "final_norm", norm(), names.final_norm, m.d_model, x, numerics.matmul_input);
+    HeadBlock head{m.d_model,           m.n_vocab,         spec_.config.tied,
+                   spec_.logit_softcap, spec_.logit_scale, spec_.head_bias};
+    head.head_name = names.head;
+    head.embed_name = names.embed;
+    return b.finish(head_block(b, head, x));
   }
 
  private:
-  RmsNorm norm(GraphBuilder& b, const std::string& name) const {
-    return {b.vector(name, info().d_model), spec_.config.eps, 0.0f, 1};
+  ValueId embed(GraphBuilder& b) const {
+    const ModelInfo& m = info();
+    const DType storage = b.numerics().residual;
+    ValueId x = b.embed(b.weight(spec_.names.embed + ".weight", m.n_vocab, m.d_model), spec_.embed_scale);
+    if (spec_.positions) {
+      const LearnedPositions& p = *spec_.positions;
+      const WeightId table = b.weight(p.name + ".weight", p.rows, m.d_model);
+      x = b.add("embed_add", x,
+                b.embed("positions", {table, 1.0f, EmbedIndex::kPositions, p.offset}, storage), storage);
+    }
+    if (spec_.embed_norm) x = b.rms_norm("embed_norm", x, {std::nullopt, spec_.config.eps, 0.0f, 1}, storage);
+    return x;
   }
+
+  ValueId run_layer(GraphBuilder& b, const std::string& p, int32_t layer, ValueId x,
+                    std::optional<ValueId> angles) const {
+    const LayerNorms& norms = spec_.norms;
+    ValueId y = before(b, "attn_norm", p, norms.before_attention, x);
+    const ValueId shared = y;
+    y = attention_block(b, attention(p + ".self_attn", layer), y, angles);
+    y = after(b, "attn_post_norm", p, norms.after_attention, y);
+    if (spec_.residual == Residual::kParallel) {
+      ValueId z = norms.before_mlp.empty() ? shared : before(b, "mlp_norm", p, norms.before_mlp, x);
+      z = after(b, "mlp_post_norm", p, norms.after_mlp, feed_forward(b, p, layer, z));
+      const DType storage = b.numerics().residual;
+      return b.add("mlp_add", b.add("attn_add", x, y, storage), z, storage);
+    }
+    x = b.add("attn_add", x, y, b.numerics().residual);
+    y = before(b, "mlp_norm", p, norms.before_mlp, x);
+    y = after(b, "mlp_post_norm", p, norms.after_mlp, feed_forward(b, p, layer, y));
+    return b.add("mlp_add", x, y, b.numerics().residual);
+  }
+
+  /// A block's input: normed, or the stream itself, stored as inputs of products are.
+  ValueId before(GraphBuilder& b, std::string_view label, const std::string& p, const std::string& name,
+                 ValueId x) const {
+    const Numerics& numerics = b.numerics();
+    if (!name.empty())
+      return norm_block(b, label, norm(), p + "." + name, info().d_model, x, numerics.matmul_input);
+    return numerics.residual == numerics.matmul_input ? x : b.scale(label, x, 1.0f, numerics.matmul_input);
+  }
+
+  /// A block's output: normed and scaled as the family wants.
+  ValueId after(GraphBuilder& b, std::string_view label, const std::string& p, const std::string& name,
+                ValueId x) const {
+    const DType storage = b.numerics().residual;
+    if (!name.empty()) x = norm_block(b, label, norm(), p + "." + name, info().d_model, x, storage);
+    return spec_.residual_scale == 1.0f ? x : b.scale("residual_scale", x, spec_.residual_scale, storage);
+  }
+
+  ValueId feed_forward(GraphBuilder& b, const std::string& p, int32_t layer, ValueId x) const {
+    if (spec_.feed_forward) return spec_.feed_forward(b, p, layer, x);
+    return mlp_block(b, {p + ".mlp", info().d_model, info().d_ff, spec_.act, spec_.mlp_bias}, x);
+  }
+
+  Norm norm() const { return {spec_.norm_kind, spec_.norm_vectors, spec_.config.eps, spec_.norm_offset}; }
 
   AttentionBlock attention(const std::string& p, int32_t layer) const {
     const ModelInfo& m = info();
-    AttentionBlock block{p + ".self_attn", layer, m.d_model, m.n_heads, m.n_kv_heads, m.head_dim};
+    AttentionBlock block{p, layer, m.d_model, m.n_heads, m.n_kv_heads, m.head_dim};
     block.qkv_bias = spec_.qkv_bias;
     block.o_bias = spec_.o_bias;
-    if (spec_.qk_norm) block.qk_norm = RmsNorm{WeightId(0), spec_.config.eps, 0.0f, 1};
+    if (spec_.qk_norm) block.qk_norm = RmsNorm{std::nullopt, spec_.config.eps, 0.0f, 1};
     block.window = spec_.config.windows[static_cast<size_t>(layer)];
+    if (spec_.adjust_attention) spec_.adjust_attention(block);
     return block;
   }
 

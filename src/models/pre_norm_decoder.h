@@ -1,7 +1,9 @@
-// The wiring that many families share: embed; per layer x += attention(norm(x)), x += mlp(norm(x)); norm;
-// logits. A family whose wiring differs writes its own build().
+// The wiring that most families share: embed; per layer x += attention(norm(x)), x += mlp(norm(x)); norm;
+// logits. Norms may stand before a block, after it, or both; attention and MLP may run side by side. A family
+// whose wiring differs more writes its own build().
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "models/blocks.h"
@@ -9,15 +11,63 @@
 
 namespace skua {
 
+/// Names of a layer's norms; an empty name means that there is none.
+struct LayerNorms {
+  std::string before_attention = "input_layernorm";
+  std::string after_attention;
+  std::string before_mlp = "post_attention_layernorm";
+  std::string after_mlp;
+};
+
+enum class Residual : uint8_t {
+  kSequential,  // x += attention(norm(x)); x += mlp(norm(x))
+  kParallel,    // x += attention(norm(x)) + mlp(norm(x)); without before_mlp both share one norm
+};
+
+/// Names outside the layers, without ".weight".
+struct DecoderNames {
+  std::string embed = "model.embed_tokens";
+  std::string layers = "model.layers";
+  std::string final_norm = "model.norm";
+  std::string head = "lm_head";
+};
+
+/// A table of learned positions, added to the embedding: row position + offset.
+struct LearnedPositions {
+  std::string name;  // without ".weight"
+  int64_t rows = 0;
+  int32_t offset = 0;
+};
+
 /// What may differ between such families.
 struct PreNormSpec {
-  DecoderConfig config;
-  RopeAngles angles;
+  DecoderConfig config;                      // its eps is that of every norm
+  RopeAngles angles;                         // without frequencies: nothing is rotated
+  std::optional<RopeAngles> sliding_angles;  // of layers with a window, if they differ
   Act act = Act::kSilu;
   bool qkv_bias = false;
   bool o_bias = false;
   bool mlp_bias = false;
   bool qk_norm = false;  // per head, before rotation
+  /// The layer's feed-forward block, if it is not a plain gated MLP: prefix "model.layers.3", normed input ->
+  /// what is added to the stream.
+  std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer, ValueId x)> feed_forward;
+  /// Changes a layer's attention (its `layer` and `window` are set).
+  std::function<void(AttentionBlock& block)> adjust_attention;
+  Norm::Kind norm_kind = Norm::Kind::kRms;
+  Norm::Vectors norm_vectors = Norm::Vectors::kWeight;
+  float norm_offset = 0.0f;
+  LayerNorms norms;
+  Residual residual = Residual::kSequential;
+  DecoderNames names;
+  std::optional<LearnedPositions> positions;
+  bool embed_norm = false;                 // a norm without weights after the embedding
+  std::vector<IgnorableTensor> ignorable;  // besides the common ones
+  float embed_scale = 1.0f;
+  float residual_scale = 1.0f;  // of what a block adds to the stream
+  float logit_scale = 1.0f;
+  float logit_softcap = 0.0f;
+  bool head_bias = false;
 };
 
 std::unique_ptr<Model> make_pre_norm_decoder(PreNormSpec spec);

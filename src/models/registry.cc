@@ -6,20 +6,68 @@
 
 namespace skua {
 
+extern const Family kApertus;
+extern const Family kArcee;
+extern const Family kCohere;
+extern const Family kCohere2;
+extern const Family kErnie45;
+extern const Family kExaone4;
+extern const Family kGemma;
+extern const Family kGemma2;
 extern const Family kGemma3;
+extern const Family kGlm4;
+extern const Family kGpt2;
+extern const Family kGptNeoX;
+extern const Family kGranite;
+extern const Family kHunyuanV1Dense;
 extern const Family kLlama;
+extern const Family kMinistral3;
 extern const Family kMistral;
+extern const Family kNanochat;
+extern const Family kOlmo2;
+extern const Family kOlmo3;
+extern const Family kOpt;
+extern const Family kPhi;
+extern const Family kPhi3;
 extern const Family kQwen2;
 extern const Family kQwen3;
+extern const Family kSeedOss;
+extern const Family kSmolLm3;
+extern const Family kStableLm;
+extern const Family kStarCoder2;
 
 namespace {
 
 const Family* const kFamilies[] = {
-    &kGemma3,   //
-    &kLlama,    //
-    &kMistral,  //
-    &kQwen2,    //
-    &kQwen3,    //
+    &kApertus,         //
+    &kArcee,           //
+    &kCohere,          //
+    &kCohere2,         //
+    &kErnie45,         //
+    &kExaone4,         //
+    &kGemma,           //
+    &kGemma2,          //
+    &kGemma3,          //
+    &kGlm4,            //
+    &kGpt2,            //
+    &kGptNeoX,         //
+    &kGranite,         //
+    &kHunyuanV1Dense,  //
+    &kLlama,           //
+    &kMinistral3,      //
+    &kMistral,         //
+    &kNanochat,        //
+    &kOlmo2,           //
+    &kOlmo3,           //
+    &kOpt,             //
+    &kPhi,             //
+    &kPhi3,            //
+    &kQwen2,           //
+    &kQwen3,           //
+    &kSeedOss,         //
+    &kSmolLm3,         //
+    &kStableLm,        //
+    &kStarCoder2,      //
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Rope frequency rules. All in float64; the angles are rounded once, where the graph's edge says so.
 #include "models/rope_scaling.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -34,11 +35,11 @@ Status scale_llama3(const Json& parameters, std::vector<double>& inv_freq) {
   return ok_status();
 }
 
-Status scale_factors(const Json& parameters, std::vector<double>& inv_freq) {
-  const Json* factors = parameters.find("factors");
+Status divide_by(const Json& parameters, std::string_view key, std::vector<double>& inv_freq) {
+  const Json* factors = parameters.find(key);
   if (factors == nullptr || factors->size() != inv_freq.size()) {
-    return invalid_argument("[model] rope factors must be a list of " + std::to_string(inv_freq.size()) +
-                            " numbers");
+    return invalid_argument("[model] rope " + std::string(key) + " must be a list of " +
+                            std::to_string(inv_freq.size()) + " numbers");
   }
   for (size_t i = 0; i < inv_freq.size(); ++i) {
     const Json& f = factors->items()[i];
@@ -46,6 +47,69 @@ Status scale_factors(const Json& parameters, std::vector<double>& inv_freq) {
       return invalid_argument("[model] a rope factor is not positive");
     inv_freq[i] /= f.as_double();
   }
+  return ok_status();
+}
+
+/// A number that may be missing; null counts as missing.
+Result<double> number_or(const Json& parameters, std::string_view key, double fallback) {
+  const Json* value = parameters.find(key);
+  if (value == nullptr || value->is_null()) return fallback;
+  return positive(parameters, key);
+}
+
+/// `factor`, or max_position_embeddings / original if it is missing.
+Result<double> length_factor(const Json& parameters, double original) {
+  const Json* factor = parameters.find("factor");
+  if (factor != nullptr && !factor->is_null()) return positive(parameters, "factor");
+  SKUA_ASSIGN_OR_RETURN(const double longest, positive(parameters, "max_position_embeddings"));
+  return longest / original;
+}
+
+/// YaRN (arXiv:2309.00071): high frequencies keep, low ones are divided by the factor, a ramp lies between.
+Status scale_yarn(const Json& parameters, double theta, RopeAngles& out) {
+  SKUA_ASSIGN_OR_RETURN(const double original, positive(parameters, "original_max_position_embeddings"));
+  SKUA_ASSIGN_OR_RETURN(const double factor, length_factor(parameters, original));
+  SKUA_ASSIGN_OR_RETURN(const double fast, number_or(parameters, "beta_fast", 32.0));
+  SKUA_ASSIGN_OR_RETURN(const double slow, number_or(parameters, "beta_slow", 1.0));
+  const Json* truncate = parameters.find("truncate");
+  const bool whole = truncate == nullptr || truncate->is_null() || *truncate == Json(true);
+  const auto dim = 2.0 * static_cast<double>(out.inv_freq.size());
+  const auto place = [&](double turns) {
+    return dim * std::log(original / (turns * 2 * std::numbers::pi)) / (2 * std::log(theta));
+  };
+  const double low = std::max(whole ? std::floor(place(fast)) : place(fast), 0.0);
+  double high = std::min(whole ? std::ceil(place(slow)) : place(slow), dim - 1);
+  if (high == low) high += 0.001;
+  for (size_t i = 0; i < out.inv_freq.size(); ++i) {
+    const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+    out.inv_freq[i] = out.inv_freq[i] / factor * ramp + out.inv_freq[i] * (1 - ramp);
+  }
+  const auto temperature = [&](double scale) {
+    return factor <= 1 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
+  };
+  SKUA_ASSIGN_OR_RETURN(const double given, number_or(parameters, "attention_factor", 0.0));
+  const auto given_scale = [&](const char* key) {
+    const Json* value = parameters.find(key);
+    return value != nullptr && value->is_number() ? value->as_double() : 0.0;
+  };
+  const double mscale = given_scale("mscale"), all_dim = given_scale("mscale_all_dim");
+  out.attention_factor = given > 0                     ? given
+                         : mscale != 0 && all_dim != 0 ? temperature(mscale) / temperature(all_dim)
+                                                       : temperature(1.0);
+  return ok_status();
+}
+
+/// LongRoPE (arXiv:2402.13753): one list of divisors for contexts up to the original one, another above. The
+/// context that is served decides, once; a current length never does.
+Status scale_longrope(const Json& parameters, RopeAngles& out) {
+  SKUA_ASSIGN_OR_RETURN(const double original, positive(parameters, "original_max_position_embeddings"));
+  SKUA_ASSIGN_OR_RETURN(const double factor, length_factor(parameters, original));
+  SKUA_ASSIGN_OR_RETURN(const double longest, number_or(parameters, "max_position_embeddings", original));
+  SKUA_ASSIGN_OR_RETURN(const double served, number_or(parameters, kServedContextKey, longest));
+  SKUA_RETURN_IF_ERROR(
+      divide_by(parameters, served > original ? "long_factor" : "short_factor", out.inv_freq));
+  const double grown = factor <= 1 ? 1.0 : std::sqrt(1 + std::log(factor) / std::log(original));
+  SKUA_ASSIGN_OR_RETURN(out.attention_factor, number_or(parameters, "attention_factor", grown));
   return ok_status();
 }
 
@@ -64,7 +128,7 @@ Status refuse_unknown(const Json& parameters, std::initializer_list<std::string_
   for (const auto& [key, value] : parameters.members()) {
     bool found = key == "rope_theta" || key == "rope_type" || key == "type" || value.is_null();
     for (std::string_view k : known) found |= key == k;
-    if (key == "partial_rotary_factor" && value.is_number() && value.as_double() == 1.0) found = true;
+    found |= key == "partial_rotary_factor";  // read by rope_angles_from
     if (!found) return unsupported("[model] rope parameter \"" + key + "\" is not known for this rope_type");
   }
   return ok_status();
@@ -72,7 +136,10 @@ Status refuse_unknown(const Json& parameters, std::initializer_list<std::string_
 
 }  // namespace
 
-Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t rot_dim, double default_theta) {
+Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta) {
+  SKUA_ASSIGN_OR_RETURN(const double part, number_or(parameters, "partial_rotary_factor", 1.0));
+  if (part > 1) return invalid_argument("[model] partial_rotary_factor must be at most 1");
+  const auto rot_dim = static_cast<int32_t>(head_dim * part);
   if (rot_dim < 2 || rot_dim % 2 != 0) {
     return invalid_argument("[model] rotated dimensions must be an even number, got " +
                             std::to_string(rot_dim));
@@ -96,9 +163,21 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t rot_dim, dou
     SKUA_RETURN_IF_ERROR(scale_llama3(parameters, out.inv_freq));
   } else if (type == "factors") {
     SKUA_RETURN_IF_ERROR(refuse_unknown(parameters, {"factors"}));
-    SKUA_RETURN_IF_ERROR(scale_factors(parameters, out.inv_freq));
+    SKUA_RETURN_IF_ERROR(divide_by(parameters, "factors", out.inv_freq));
+  } else if (type == "yarn") {
+    SKUA_RETURN_IF_ERROR(refuse_unknown(
+        parameters,
+        {"factor", "original_max_position_embeddings", "max_position_embeddings", kServedContextKey,
+         "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "attention_factor", "truncate"}));
+    SKUA_RETURN_IF_ERROR(scale_yarn(parameters, theta, out));
+  } else if (type == "longrope" || type == "su") {
+    SKUA_RETURN_IF_ERROR(
+        refuse_unknown(parameters, {"factor", "original_max_position_embeddings", "max_position_embeddings",
+                                    kServedContextKey, "long_factor", "short_factor", "attention_factor"}));
+    SKUA_RETURN_IF_ERROR(scale_longrope(parameters, out));
   } else {
-    return unsupported("[model] rope_type \"" + type + "\" is not known; known are default, linear, llama3");
+    return unsupported("[model] rope_type \"" + type +
+                       "\" is not known; known are default, linear, llama3, longrope, yarn");
   }
   return out;
 }
@@ -106,13 +185,44 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t rot_dim, dou
 Json rope_parameters(ConfigReader& config) {
   const Json* theta = config.raw("rope_theta");
   const Json* scaling = config.raw("rope_scaling");
-  if (const Json* parameters = config.raw("rope_parameters")) return *parameters;
-  Json out = scaling != nullptr ? *scaling : Json::object();
+  const Json* part = config.raw("partial_rotary_factor");
+  const Json* original = config.raw("original_max_position_embeddings");
+  const Json* longest = config.raw("max_position_embeddings");
+  const Json* served = config.raw(kServedContextKey);
+  const Json* parameters = config.raw("rope_parameters");
+  if (parameters == nullptr) parameters = scaling;
+  Json out = parameters != nullptr ? *parameters : Json::object();
   if (!out.is_object()) {
     config.fail(invalid_argument("[model] rope_scaling must be an object, got " + out.dump().substr(0, 80)));
     return Json::object();
   }
-  if (theta != nullptr) out.set("rope_theta", *theta);
+  const auto add = [&](std::string_view key, const Json* value) {
+    if (value != nullptr && out.find(key) == nullptr) out.set(std::string(key), *value);
+  };
+  add("rope_theta", theta);
+  add("partial_rotary_factor", part);
+  const auto type = rope_type(out);
+  if (type.ok() &&
+      (*type == "yarn" || *type == "longrope" || *type == "su")) {  // their maths needs the lengths
+    add("original_max_position_embeddings", original);
+    add("max_position_embeddings", longest);
+    add(kServedContextKey, served);
+  }
+  return out;
+}
+
+LayerRope read_layer_rope(ConfigReader& config, double sliding_theta) {
+  LayerRope out;
+  const Json parameters = rope_parameters(config);
+  const Json* full = parameters.find("full_attention");
+  const Json* sliding = parameters.find("sliding_attention");
+  if (full != nullptr && sliding != nullptr) {
+    out.full = *full;
+    out.sliding = *sliding;
+  } else {
+    out.full = parameters;
+    out.sliding.set("rope_theta", Json(sliding_theta));
+  }
   return out;
 }
 

@@ -10,15 +10,27 @@
 
 namespace skua {
 
-/// Frequencies theta^(-2i/rot_dim), i < rot_dim/2, scaled as `parameters` says. Its keys: rope_theta,
-/// rope_type (or type), and what the type needs. Types: default, linear (factor), llama3 (factor,
-/// low_freq_factor, high_freq_factor, original_max_position_embeddings), factors (list of divisors, as GGUF
-/// carries them). Errors: kUnsupported naming the type and the known ones; kInvalidArgument for missing or
-/// odd values. Source: transformers modeling_rope_utils (formulas); rotary embedding: arXiv:2104.09864.
-Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t rot_dim, double default_theta);
+/// Frequencies theta^(-2i/rot_dim), i < rot_dim/2, scaled as `parameters` says; rot_dim = head_dim *
+/// partial_rotary_factor. Keys: rope_theta, partial_rotary_factor, rope_type (or type), and what the type
+/// needs. Types: default, linear (factor), llama3 (factor, low_freq_factor, high_freq_factor,
+/// original_max_position_embeddings), yarn, longrope (chosen by the served context), factors (list of
+/// divisors, as GGUF carries them). Errors: kUnsupported naming the type and the known ones; kInvalidArgument
+/// for missing or odd values. Source: transformers modeling_rope_utils (formulas); rotary embedding:
+/// arXiv:2104.09864.
+Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta);
 
-/// Collects the rope keys of a config into one parameters object: rope_parameters if there, else rope_theta
-/// and rope_scaling. Marks the keys as read.
+/// Collects the rope keys of a config into one parameters object: rope_parameters if there, else
+/// rope_scaling, with rope_theta, partial_rotary_factor and (for types that need them) lengths from the top
+/// level. Marks them as read.
 Json rope_parameters(ConfigReader& config);
+
+/// Rope of models whose sliding layers rotate in their own way. rope_parameters holds one object per layer
+/// type; older configs have rope_theta (with rope_scaling) for full layers, and `sliding_theta` for sliding
+/// ones.
+struct LayerRope {
+  Json full = Json::object();
+  Json sliding = Json::object();
+};
+LayerRope read_layer_rope(ConfigReader& config, double sliding_theta);
 
 }  // namespace skua

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "backend/host_random.h"
+#include "engine/family_configs.h"
 
 namespace skua::test {
 namespace {
@@ -68,6 +69,12 @@ WeightDecl whole_tensor(const WeightDecl& part) {
 }  // namespace
 
 std::vector<FamilyModel> family_models() {
+  std::vector<FamilyModel> out = sample_family_models();
+  for (FamilyModel& model : dense_family_models()) out.push_back(std::move(model));
+  return out;
+}
+
+std::vector<FamilyModel> sample_family_models() {
   return {
       {"llama_bf16", "llama", kLlama, {FormatKind::kBF16}},
       {"llama_q4_1", "llama", kLlamaBlocks, {FormatKind::kQ4_1}},

@@ -22,6 +22,9 @@ inline void PrintTo(const FamilyModel& model, std::ostream* out) { *out << model
 /// At least one model per family; all have vocabularies of a few hundred and a context of 4,096.
 std::vector<FamilyModel> family_models();
 
+/// Some of them, of each kind one: for tests that cost more.
+std::vector<FamilyModel> sample_family_models();
+
 /// The model's checkpoint: every weight that its graph declares, from a seed made of its name.
 std::unique_ptr<MemoryCheckpoint> make_checkpoint(const FamilyModel& model);
 

@@ -106,7 +106,7 @@ TEST_P(UnderLoad, EveryReplyEqualsItsSoloRun) {
   EXPECT_GT(c.n_drafted, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, UnderLoad, ::testing::ValuesIn(test::family_models()),
+INSTANTIATE_TEST_SUITE_P(Families, UnderLoad, ::testing::ValuesIn(test::sample_family_models()),
                          [](const auto& param) { return param.param.name; });
 
 }  // namespace

@@ -87,7 +87,7 @@ TEST_P(LongContext, CpuStaysNearFloat64At2100Tokens) {
   EXPECT_LE(error, 2e-4 * spread(truth));
 }
 
-INSTANTIATE_TEST_SUITE_P(All, LongContext, testing::ValuesIn(family_models()),
+INSTANTIATE_TEST_SUITE_P(All, LongContext, testing::ValuesIn(sample_family_models()),
                          [](const testing::TestParamInfo<FamilyModel>& param) { return param.param.name; });
 
 }  // namespace

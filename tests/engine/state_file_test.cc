@@ -104,7 +104,7 @@ TEST_P(StateFile, WhatDoesNotFitIsRefusedWithAReason) {
   EXPECT_EQ(open()->restore_state(path_.string() + ".none").status().code(), Code::kNotFound);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, StateFile, ::testing::ValuesIn(test::family_models()),
+INSTANTIATE_TEST_SUITE_P(Families, StateFile, ::testing::ValuesIn(test::sample_family_models()),
                          [](const auto& param) { return param.param.name; });
 
 }  // namespace

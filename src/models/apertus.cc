@@ -1,0 +1,46 @@
+// Apertus: per-head norms on q and k, a plain MLP with the learned activation xIELU.
+// Sources: transformers modeling_apertus.py and configuration_apertus.py (5.17); arXiv:2509.14233,
+// arXiv:2411.13010.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
+  spec.qk_norm = true;
+  spec.norms.before_attention = "attention_layernorm";
+  spec.norms.before_mlp = "feedforward_layernorm";
+  config.must_be("hidden_act", Json("xielu"));
+  config.must_be("mlp_bias", Json(false));
+  const int64_t d_model = spec.config.info.d_model, d_ff = spec.config.info.d_ff;
+  spec.feed_forward = [d_model, d_ff](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    const auto number = [&](const char* name) { return b.vector(p + ".mlp.act_fn." + name, 1); };
+    const ValueId up =
+        b.linear("up", x, {b.weight(p + ".mlp.up_proj.weight", d_ff, d_model), std::nullopt}, DType::kF32);
+    const ValueId hidden =
+        b.xielu("act", up, {number("alpha_p"), number("alpha_n"), number("beta"), number("eps")},
+                b.numerics().matmul_input);
+    return b.linear("down", hidden, {b.weight(p + ".mlp.down_proj.weight", d_model, d_ff), std::nullopt},
+                    DType::kF32);
+  };
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 12000000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"apertus"};
+
+}  // namespace
+
+extern const Family kApertus;
+const Family kApertus{"apertus", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

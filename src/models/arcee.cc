@@ -1,0 +1,41 @@
+// Arcee AFM: Llama with a plain MLP and squared ReLU.
+// Sources: transformers modeling_arcee.py and configuration_arcee.py (5.17).
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
+  const PlainMlpBlock mlp{"",
+                          "",
+                          spec.config.info.d_model,
+                          spec.config.info.d_ff,
+                          read_act(config, "hidden_act", "relu2"),
+                          config.flag_or("mlp_bias", false)};
+  spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    PlainMlpBlock block = mlp;
+    block.up = p + ".mlp.up_proj";
+    block.down = p + ".mlp.down_proj";
+    return plain_mlp_block(b, block, x);
+  };
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"arcee"};
+
+}  // namespace
+
+extern const Family kArcee;
+const Family kArcee{"arcee", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

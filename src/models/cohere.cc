@@ -1,0 +1,37 @@
+// Command R: layer norm without bias, attention and MLP side by side, rotation of neighbouring pairs, scaled
+// logits. Sources: transformers modeling_cohere.py and configuration_cohere.py (5.17).
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", true);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.config.eps = static_cast<float>(config.number_or("layer_norm_eps", 1e-5));
+  spec.norm_kind = Norm::Kind::kLayer;
+  spec.residual = Residual::kParallel;
+  spec.norms.before_mlp = "";
+  spec.logit_scale = static_cast<float>(config.number_or("logit_scale", 0.0625));
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
+  config.must_be("use_qk_norm", Json(false));
+  spec.adjust_attention = [](AttentionBlock& block) { block.rope_style = RopeStyle::kInterleaved; };
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"cohere"};
+
+}  // namespace
+
+extern const Family kCohere;
+const Family kCohere{"cohere", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

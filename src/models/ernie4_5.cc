@@ -1,0 +1,31 @@
+// ERNIE 4.5 dense: Llama that rotates neighbouring pairs.
+// Sources: transformers modeling_ernie4_5.py and configuration_ernie4_5.py (5.17).
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", true);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qkv_bias = spec.o_bias = spec.mlp_bias = config.flag_or("use_bias", false);
+  spec.adjust_attention = [](AttentionBlock& block) { block.rope_style = RopeStyle::kInterleaved; };
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 500000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"ernie4_5"};
+
+}  // namespace
+
+extern const Family kErnie45;
+const Family kErnie45{"ernie4_5", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,53 @@
+// EXAONE 4: norms after each block, per-head norms on q and k; in mixed models full layers do not rotate.
+// Sources: transformers modeling_exaone4.py and configuration_exaone4.py (5.17); arXiv:2507.11407.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+/// sliding_window_pattern: a number n (each n-th layer is full) or letters such as "LLLG".
+int64_t read_period(ConfigReader& config) {
+  const Json* pattern = config.raw("sliding_window_pattern");
+  if (pattern == nullptr) return 4;
+  if (pattern->is_int() && pattern->as_int() >= 0 && pattern->as_int() < 1000) return pattern->as_int();
+  if (pattern->is_string()) {
+    const std::string& letters = pattern->as_string();
+    if (letters.size() > 1 && letters.find('G') == letters.size() - 1)
+      return static_cast<int64_t>(letters.size());
+  }
+  config.fail(unsupported("[model] \"sliding_window_pattern\" is " + pattern->dump().substr(0, 80) +
+                          "; known are a count and a pattern such as \"LLLG\""));
+  return 4;
+}
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.norms = {"", "post_attention_layernorm", "", "post_feedforward_layernorm"};
+  spec.qk_norm = true;
+  const int32_t window = config.count_or("sliding_window", 0);
+  const auto period = static_cast<int32_t>(read_period(config));
+  read_windows(config, spec.config, window,
+               [&](int32_t layer) { return window > 0 && (period == 0 || (layer + 1) % period != 0); });
+  spec.adjust_attention = [window](AttentionBlock& block) {
+    if (window > 0 && block.window == 0) block.rotation = Rotation::kNone;
+  };
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"exaone4"};
+
+}  // namespace
+
+extern const Family kExaone4;
+const Family kExaone4{"exaone4", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,41 @@
+// Gemma 1: norm weights stored as w - 1, embeddings scaled by sqrt(d_model), heads of 256.
+// Sources: transformers modeling_gemma.py and configuration_gemma.py (5.17); arXiv:2403.08295.
+#include <cmath>
+
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", true);
+  // "gelu" of the first configs meant the tanh form, which the weights were trained with.
+  const std::string act =
+      config.text_or("hidden_activation", config.text_or("hidden_act", "gelu_pytorch_tanh"));
+  if (act != "gelu" && act != "gelu_pytorch_tanh") {
+    config.fail(unsupported("[model] \"hidden_act\" is \"" + act + "\"; known are gelu, gelu_pytorch_tanh"));
+  }
+  spec.act = Act::kGeluTanh;
+  config.must_be("attention_bias", Json(false));
+  config.must_be("use_bidirectional_attention", Json(false));
+  spec.norm_offset = 1.0f;
+  spec.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(spec.config.info.d_model)));
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"gemma"};
+
+}  // namespace
+
+extern const Family kGemma;
+const Family kGemma{"gemma", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,52 @@
+// Gemma 2 and VaultGemma: every second layer slides, scores and logits are capped; Gemma 2 has norms after
+// its blocks too. Sources: transformers modeling_gemma2.py, modeling_vaultgemma.py and their configurations
+// (5.17); arXiv:2408.00118.
+#include <cmath>
+
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", true);
+  spec.act = read_act(config, "hidden_activation", "gelu_pytorch_tanh");
+  config.must_be("attention_bias", Json(false));
+  config.must_be("use_bidirectional_attention", Json(false));
+  config.ignore({"hidden_act"});
+  const bool vault = spec.config.info.model_type == "vaultgemma";
+  spec.norms.before_mlp = "pre_feedforward_layernorm";
+  if (!vault) {
+    spec.norms.after_attention = "post_attention_layernorm";
+    spec.norms.after_mlp = "post_feedforward_layernorm";
+  }
+  spec.norm_offset = 1.0f;
+  spec.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(spec.config.info.d_model)));
+  spec.logit_softcap = static_cast<float>(config.number_or("final_logit_softcapping", 30.0));
+  const auto scale = static_cast<float>(1.0 / std::sqrt(config.number_or("query_pre_attn_scalar", 256.0)));
+  const auto softcap = static_cast<float>(config.number_or("attn_logit_softcapping", 50.0));
+  spec.adjust_attention = [scale, softcap](AttentionBlock& block) {
+    block.scale = scale;
+    block.softcap = softcap;
+  };
+  read_windows(config, spec.config, config.count_or("sliding_window", 4096),
+               [](int32_t layer) { return layer % 2 == 0; });
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"gemma2", "vaultgemma"};
+
+}  // namespace
+
+extern const Family kGemma2;
+const Family kGemma2{"gemma2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,40 @@
+// GLM-4 (0414): norms before and after each block, half of each head rotated in neighbouring pairs.
+// Sources: transformers modeling_glm4.py and configuration_glm4.py (5.17).
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qkv_bias = config.flag_or("attention_bias", false);
+  spec.norms = {"input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm",
+                "post_mlp_layernorm"};
+  spec.adjust_attention = [](AttentionBlock& block) { block.rope_style = RopeStyle::kInterleaved; };
+  const MlpBlock mlp{"", spec.config.info.d_model, spec.config.info.d_ff, spec.act, false, "gate_up_proj"};
+  spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    MlpBlock block = mlp;
+    block.prefix = p + ".mlp";
+    return mlp_block(b, block, x);
+  };
+  Json rope = rope_parameters(config);
+  if (rope.find("partial_rotary_factor") == nullptr) rope.set("partial_rotary_factor", Json(0.5));
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"glm4"};
+
+}  // namespace
+
+extern const Family kGlm4;
+const Family kGlm4{"glm4", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,79 @@
+// GPT-2: learned positions, layer norms, fused projections that lie transposed.
+// Sources: transformers modeling_gpt2.py and configuration_gpt2.py (5.17).
+#include <algorithm>
+
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+
+namespace skua {
+namespace {
+
+DecoderConfig read_sizes(ConfigReader& config) {
+  DecoderConfig out;
+  ModelInfo& info = out.info;
+  info.model_type = config.text_or("model_type", "");
+  info.n_layers = config.count("n_layer", 10000);
+  info.d_model = config.count("n_embd");
+  info.n_heads = info.n_kv_heads = config.count("n_head");
+  info.head_dim = info.d_model / info.n_heads;
+  info.d_ff = config.count_or("n_inner",
+                              static_cast<int32_t>(std::min<int64_t>(4 * int64_t{info.d_model}, INT32_MAX)));
+  info.n_vocab = config.count("vocab_size");
+  info.max_context = config.count("n_positions");
+  info.end_ids = config.ids("eos_token_id");
+  if (info.d_model % info.n_heads != 0) {
+    config.fail(invalid_argument("[model] config.json: n_embd must be a multiple of n_head"));
+  }
+  out.eps = static_cast<float>(config.number_or("layer_norm_epsilon", 1e-5));
+  out.windows.assign(static_cast<size_t>(info.n_layers), 0);
+  return out;
+}
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_sizes(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", true);
+  spec.norm_kind = Norm::Kind::kLayer;
+  spec.norm_vectors = Norm::Vectors::kWeightAndBias;
+  spec.norms = {"ln_1", "", "ln_2", ""};
+  spec.names = {"transformer.wte", "transformer.h", "transformer.ln_f", "lm_head"};
+  spec.positions = {"transformer.wpe", spec.config.info.max_context, 0};
+  spec.ignorable = {{"*.attn.bias", "the causal mask"}, {"*.attn.masked_bias", "the causal mask"}};
+  spec.qkv_bias = spec.o_bias = true;
+  config.must_be("scale_attn_weights", Json(true));
+  config.must_be("scale_attn_by_inverse_layer_idx", Json(false));
+  config.must_be("add_cross_attention", Json(false));
+  config.ignore({"reorder_and_upcast_attn", "attn_pdrop", "summary_activation", "summary_first_dropout",
+                 "summary_proj_to_labels", "summary_use_proj", "n_ctx"});
+  spec.adjust_attention = [](AttentionBlock& block) {
+    block.prefix = "transformer.h." + std::to_string(block.layer) + ".attn";
+    block.qkv_name = "c_attn";
+    block.o_name = "c_proj";
+    block.transpose = Transpose::kYes;
+  };
+  const PlainMlpBlock mlp{"",
+                          "",
+                          spec.config.info.d_model,
+                          spec.config.info.d_ff,
+                          read_act(config, "activation_function", "gelu_new"),
+                          true,
+                          Transpose::kYes};
+  spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    PlainMlpBlock block = mlp;
+    block.up = p + ".mlp.c_fc";
+    block.down = p + ".mlp.c_proj";
+    return plain_mlp_block(b, block, x);
+  };
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"gpt2"};
+
+}  // namespace
+
+extern const Family kGpt2;
+const Family kGpt2{"gpt2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

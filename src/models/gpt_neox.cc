@@ -1,0 +1,55 @@
+// GPT-NeoX and Pythia: layer norms, attention and MLP side by side with a norm each, q, k and v fused head by
+// head. Sources: transformers modeling_gpt_neox.py and configuration_gpt_neox.py (5.17); arXiv:2204.06745.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.config.info.n_kv_heads =
+      spec.config.info.n_heads;  // a config's num_key_value_heads means nothing here
+  spec.config.eps = static_cast<float>(config.number_or("layer_norm_eps", 1e-5));
+  spec.norm_kind = Norm::Kind::kLayer;
+  spec.norm_vectors = Norm::Vectors::kWeightAndBias;
+  if (config.flag_or("use_parallel_residual", true)) spec.residual = Residual::kParallel;
+  spec.names = {"gpt_neox.embed_in", "gpt_neox.layers", "gpt_neox.final_layer_norm", "embed_out"};
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", true);
+  config.must_be("is_decoder", Json(false));
+  spec.ignorable = {{"*.attention.bias", "the causal mask"}, {"*.attention.masked_bias", "the causal mask"}};
+  spec.adjust_attention = [](AttentionBlock& block) {
+    block.prefix = "gpt_neox.layers." + std::to_string(block.layer) + ".attention";
+    block.qkv_name = "query_key_value";
+    block.fused_rows = FusedRows::kPerHead;
+    block.o_name = "dense";
+  };
+  const PlainMlpBlock mlp{
+      "", "", spec.config.info.d_model, spec.config.info.d_ff, read_act(config, "hidden_act", "gelu"), true};
+  spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    PlainMlpBlock block = mlp;
+    block.up = p + ".mlp.dense_h_to_4h";
+    block.down = p + ".mlp.dense_4h_to_h";
+    return plain_mlp_block(b, block, x);
+  };
+  const double base = config.number_or("rotary_emb_base", 10000.0),
+               part = config.number_or("rotary_pct", 0.25);
+  Json rope = rope_parameters(config);
+  if (rope.find("partial_rotary_factor") == nullptr) rope.set("partial_rotary_factor", Json(part));
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, base));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"gpt_neox"};
+
+}  // namespace
+
+extern const Family kGptNeoX;
+const Family kGptNeoX{"gpt_neox", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,36 @@
+// Granite 3 dense: Llama with fixed factors on embeddings, scores, residuals and logits.
+// Sources: transformers modeling_granite.py and configuration_granite.py (5.17).
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
+  spec.mlp_bias = config.flag_or("mlp_bias", false);
+  spec.embed_scale = static_cast<float>(config.number_or("embedding_multiplier", 1.0));
+  spec.residual_scale = static_cast<float>(config.number_or("residual_multiplier", 1.0));
+  spec.logit_scale = static_cast<float>(1.0 / config.number_or("logits_scaling", 1.0));
+  const auto scale = static_cast<float>(config.number_or("attention_multiplier", 1.0));
+  spec.adjust_attention = [scale](AttentionBlock& block) { block.scale = scale; };
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"granite"};
+
+}  // namespace
+
+extern const Family kGranite;
+const Family kGranite{"granite", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

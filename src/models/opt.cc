@@ -1,0 +1,74 @@
+// OPT: learned positions with an offset of two, layer norms, ReLU.
+// Sources: transformers modeling_opt.py and configuration_opt.py (5.17); arXiv:2205.01068.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+
+namespace skua {
+namespace {
+
+DecoderConfig read_sizes(ConfigReader& config) {
+  DecoderConfig out;
+  ModelInfo& info = out.info;
+  info.model_type = config.text_or("model_type", "");
+  info.n_layers = config.count("num_hidden_layers", 10000);
+  info.d_model = config.count("hidden_size");
+  info.d_ff = config.count("ffn_dim");
+  info.n_heads = info.n_kv_heads = config.count("num_attention_heads");
+  info.head_dim = info.d_model / info.n_heads;
+  info.n_vocab = config.count("vocab_size");
+  info.max_context = config.count("max_position_embeddings", INT32_MAX - 2);
+  info.end_ids = config.ids("eos_token_id");
+  const auto bos = config.ids("bos_token_id");
+  if (!bos.empty()) info.bos_id = bos[0];
+  if (info.d_model % info.n_heads != 0) {
+    config.fail(
+        invalid_argument("[model] config.json: hidden_size must be a multiple of num_attention_heads"));
+  }
+  out.eps = 1e-5f;
+  out.windows.assign(static_cast<size_t>(info.n_layers), 0);
+  return out;
+}
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_sizes(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", true);
+  spec.norm_kind = Norm::Kind::kLayer;
+  spec.norm_vectors = Norm::Vectors::kWeightAndBias;
+  spec.norms = {"self_attn_layer_norm", "", "final_layer_norm", ""};
+  spec.names = {"model.decoder.embed_tokens", "model.decoder.layers", "model.decoder.final_layer_norm",
+                "lm_head"};
+  spec.positions = {"model.decoder.embed_positions", int64_t{spec.config.info.max_context} + 2, 2};
+  spec.qkv_bias = spec.o_bias = true;
+  config.must_be("do_layer_norm_before", Json(true));
+  config.must_be("enable_bias", Json(true));
+  config.must_be("layer_norm_elementwise_affine", Json(true));
+  config.must_be("_remove_final_layer_norm", Json(false));
+  config.must_be("word_embed_proj_dim", Json(spec.config.info.d_model));
+  config.ignore({"dropout", "layerdrop", "init_std", "activation_dropout"});
+  spec.adjust_attention = [](AttentionBlock& block) { block.o_name = "out_proj"; };
+  const PlainMlpBlock mlp{"",
+                          "",
+                          spec.config.info.d_model,
+                          spec.config.info.d_ff,
+                          read_act(config, "activation_function", "relu"),
+                          true};
+  spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    PlainMlpBlock block = mlp;
+    block.up = p + ".fc1";
+    block.down = p + ".fc2";
+    return plain_mlp_block(b, block, x);
+  };
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"opt"};
+
+}  // namespace
+
+extern const Family kOpt;
+const Family kOpt{"opt", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

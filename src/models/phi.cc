@@ -1,0 +1,47 @@
+// Phi-1 to Phi-2: layer norms, biases everywhere, attention and MLP side by side, half of each head rotated.
+// Sources: transformers modeling_phi.py and configuration_phi.py (5.17); arXiv:2309.05463.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.config.eps = static_cast<float>(config.number_or("layer_norm_eps", 1e-5));
+  spec.norm_kind = Norm::Kind::kLayer;
+  spec.norm_vectors = Norm::Vectors::kWeightAndBias;
+  spec.residual = Residual::kParallel;
+  spec.norms.before_mlp = "";
+  spec.names.final_norm = "model.final_layernorm";
+  spec.qkv_bias = spec.o_bias = spec.head_bias = true;
+  config.must_be("qk_layernorm", Json(false));
+  spec.adjust_attention = [](AttentionBlock& block) { block.o_name = "dense"; };
+  const PlainMlpBlock mlp{
+      "",  "", spec.config.info.d_model, spec.config.info.d_ff, read_act(config, "hidden_act", "gelu_new"),
+      true};
+  spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    PlainMlpBlock block = mlp;
+    block.up = p + ".mlp.fc1";
+    block.down = p + ".mlp.fc2";
+    return plain_mlp_block(b, block, x);
+  };
+  Json rope = rope_parameters(config);
+  if (rope.find("partial_rotary_factor") == nullptr) rope.set("partial_rotary_factor", Json(0.5));
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"phi"};
+
+}  // namespace
+
+extern const Family kPhi;
+const Family kPhi{"phi", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

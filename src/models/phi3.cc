@@ -1,0 +1,39 @@
+// Phi-3, Phi-3.5 and Phi-4 (dense): Llama with fused projections; long contexts by LongRoPE.
+// Sources: transformers modeling_phi3.py and configuration_phi3.py (5.17); arXiv:2404.14219.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  config.must_be("attention_bias", Json(false));
+  const int32_t window = config.count_or("sliding_window", 0);
+  read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
+  spec.adjust_attention = [](AttentionBlock& block) { block.qkv_name = "qkv_proj"; };
+  const MlpBlock mlp{"", spec.config.info.d_model, spec.config.info.d_ff, spec.act, false, "gate_up_proj"};
+  spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    MlpBlock block = mlp;
+    block.prefix = p + ".mlp";
+    return mlp_block(b, block, x);
+  };
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"phi3"};
+
+}  // namespace
+
+extern const Family kPhi3;
+const Family kPhi3{"phi3", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

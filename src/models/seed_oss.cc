@@ -1,0 +1,33 @@
+// Seed-OSS: Llama with biases on q, k and v.
+// Sources: transformers modeling_seed_oss.py and configuration_seed_oss.py (5.17).
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qkv_bias = config.flag_or("attention_bias", true);
+  spec.o_bias = config.flag_or("attention_out_bias", false);
+  spec.mlp_bias = config.flag_or("mlp_bias", false);
+  config.ignore({"residual_dropout"});
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"seed_oss"};
+
+}  // namespace
+
+extern const Family kSeedOss;
+const Family kSeedOss{"seed_oss", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,39 @@
+// StableLM 2 and 3B: layer norms, a quarter of each head rotated.
+// Sources: transformers modeling_stablelm.py and configuration_stablelm.py (5.17).
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.config.eps = static_cast<float>(config.number_or("layer_norm_eps", 1e-5));
+  spec.norm_kind = Norm::Kind::kLayer;
+  spec.norm_vectors = Norm::Vectors::kWeightAndBias;
+  spec.qkv_bias = config.flag_or("use_qkv_bias", false);
+  config.must_be("qk_layernorm", Json(false));
+  if (config.flag_or("use_parallel_residual", false)) {
+    spec.residual = Residual::kParallel;
+    spec.norms.before_mlp = "";
+  }
+  Json rope = rope_parameters(config);
+  if (rope.find("partial_rotary_factor") == nullptr) rope.set("partial_rotary_factor", Json(0.25));
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"stablelm"};
+
+}  // namespace
+
+extern const Family kStableLm;
+const Family kStableLm{"stablelm", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,50 @@
+// StarCoder 2: layer norms, biases everywhere, a plain MLP.
+// Sources: transformers modeling_starcoder2.py and configuration_starcoder2.py (5.17); arXiv:2402.19173.
+#include "models/families.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", true);
+  spec.config.eps = static_cast<float>(config.number_or("norm_epsilon", 1e-5));
+  spec.norm_kind = Norm::Kind::kLayer;
+  spec.norm_vectors = Norm::Vectors::kWeightAndBias;
+  const bool bias = config.flag_or("use_bias", true);
+  spec.qkv_bias = spec.o_bias = bias;
+  config.must_be("mlp_type", Json("default"));
+  config.must_be("norm_type", Json("layer_norm"));
+  config.ignore({"embedding_dropout", "residual_dropout"});
+  const int32_t window = config.count_or("sliding_window", 0);
+  read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
+  const PlainMlpBlock mlp{"",
+                          "",
+                          spec.config.info.d_model,
+                          spec.config.info.d_ff,
+                          read_act(config, "hidden_act", "gelu_pytorch_tanh"),
+                          bias};
+  spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    PlainMlpBlock block = mlp;
+    block.up = p + ".mlp.c_fc";
+    block.down = p + ".mlp.c_proj";
+    return plain_mlp_block(b, block, x);
+  };
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"starcoder2"};
+
+}  // namespace
+
+extern const Family kStarCoder2;
+const Family kStarCoder2{"starcoder2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua
