@@ -23,9 +23,7 @@ FamilyModel tiny(std::string name, std::string family, const char* own, Format f
   return {std::move(name), std::move(family), config->dump(), format};
 }
 
-}  // namespace
-
-std::vector<FamilyModel> dense_family_models() {
+std::vector<FamilyModel> first_half() {
   return {
       tiny("gemma_f32", "gemma", R"({"model_type": "gemma", "head_dim": 40, "hidden_act": "gelu"})",
            kF32Format),
@@ -51,6 +49,11 @@ std::vector<FamilyModel> dense_family_models() {
       tiny("granite_bf16", "granite", R"({"model_type": "granite", "embedding_multiplier": 3.0,
         "residual_multiplier": 0.4, "attention_multiplier": 0.2, "logits_scaling": 2.0})",
            kBF16Format),
+  };
+}
+
+std::vector<FamilyModel> second_half() {
+  return {
       tiny("olmo2_bf16", "olmo2", R"({"model_type": "olmo2"})", kBF16Format),
       tiny("olmo3_bf16", "olmo3", R"({"model_type": "olmo3", "sliding_window": 30, "num_hidden_layers": 4,
         "rope_theta": 500000.0, "rope_scaling": {"rope_type": "yarn", "factor": 8.0, "attention_factor": 1.2,
@@ -86,6 +89,14 @@ std::vector<FamilyModel> dense_family_models() {
         "num_attention_heads": 3, "word_embed_proj_dim": 39, "max_position_embeddings": 4096, "vocab_size": 103})",
        kF16Format},
   };
+}
+
+}  // namespace
+
+std::vector<FamilyModel> dense_family_models() {
+  std::vector<FamilyModel> out = first_half();
+  for (FamilyModel& model : second_half()) out.push_back(std::move(model));
+  return out;
 }
 
 }  // namespace skua::test
