@@ -103,6 +103,10 @@ struct KvWriteArgs : OpArgs {
 };
 
 constexpr int64_t kAttentionQueries = 4;  // queries that share one pass over the keys
+constexpr int64_t kSplitPages = 4;        // pages of a split
+
+/// Floats of one split's result: maximum, sum, values.
+constexpr int64_t split_floats(int64_t v_dim) { return (v_dim + 2 + 15) / 16 * 16; }
 
 struct AttentionArgs : OpArgs {
   SlotShape slot;
@@ -110,6 +114,8 @@ struct AttentionArgs : OpArgs {
   int64_t window = 0;
   float scale = 1.0f;
   float softcap = 0.0f;
+  int64_t split_tokens = 0;  // tokens whose splits' results fit the shared workspace
+  int64_t n_splits = 0;      // of a sequence, at most
 };
 
 /// add, mul, act_mul, activate, xielu, softcap, scale, scale_by.

@@ -266,6 +266,15 @@ struct Chooser {
     args.softcap = op.softcap;
     args.thread_bytes =
         static_cast<uint64_t>(kAttentionQueries * (2 * slot.v_dim + kPageTokens)) * sizeof(float);
+    constexpr uint64_t kSplitBytes = uint64_t{4} << 20;  // for splits of the same query on several threads
+    args.n_splits = ceil_div<int64_t>(context.capacity.max_pages, kSplitPages);
+    const uint64_t token_bytes =
+        static_cast<uint64_t>(op.n_heads * args.n_splits * split_floats(slot.v_dim)) * sizeof(float);
+    if (target.n_threads > 1) {
+      const uint64_t fitting = std::max<uint64_t>(1, kSplitBytes / token_bytes);
+      args.split_tokens = static_cast<int64_t>(std::min(rows(Lead::kTokens), fitting));
+      args.shared_bytes = static_cast<uint64_t>(args.split_tokens) * token_bytes;
+    }
     const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
     const auto dims = static_cast<uint64_t>(slot.k_dim + slot.v_dim);
     return finish(target.table->attention, args,

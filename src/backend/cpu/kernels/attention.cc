@@ -10,7 +10,6 @@
 namespace skua::cpu::SKUA_ISA {
 namespace {
 
-constexpr int64_t kSplitPages = 4;
 constexpr float kNothing = -__builtin_inff();  // maximum over no key
 
 /// 2^(from - to) for whole numbers from <= to; 0 when `from` is the maximum over no key.
@@ -24,18 +23,22 @@ float rescale(float from, float to) {
 /// The larger of two maxima; NaN wins over the old one, so that it reaches the output.
 float higher(float old_max, float other) { return other <= old_max ? old_max : other; }
 
-/// One query's state: the open split, and the splits merged so far.
+/// One query's view of the open split.
 struct Query {
   const float* q = nullptr;
-  float* out = nullptr;
-  int64_t pos = 0;
+  int64_t pos = 0;    // -1: sees nothing
   int64_t first = 0;  // first key it may see
-  float split_max = kNothing, max = kNothing;
+  float max = kNothing;
+  V16 sum;
+  float* acc = nullptr;     // [v_dim]
+  float* scores = nullptr;  // [kPageTokens]
+};
+
+/// Splits merged so far.
+struct Merged {
+  float max = kNothing;
   float sum = 0.0f;
-  V16 split_sum;
-  float* split_acc = nullptr;  // [v_dim]
-  float* acc = nullptr;        // [v_dim]
-  float* scores = nullptr;     // [kPageTokens]
+  float* acc = nullptr;  // [v_dim]
 };
 
 void scale_row(float* row, int64_t n, float factor) {
@@ -50,10 +53,75 @@ void clear_row(float* row, int64_t n) {
   for (int64_t d = 0; d < n; ++d) row[d] = 0.0f;
 }
 
+/// Adds a split's result (not that of an empty one).
+void merge(Merged& merged, float split_max, float split_sum, const float* split_acc, int64_t v_dim) {
+  const float new_max = higher(merged.max, split_max);
+  const float old_factor = rescale(merged.max, new_max), split_factor = rescale(split_max, new_max);
+  merged.sum = merged.sum * old_factor + split_sum * split_factor;
+  for (int64_t d = 0; d < v_dim; d += 16) {
+    const int64_t n = min_of(int64_t{16}, v_dim - d);
+    const V16 old_part = load_part(merged.acc + d, n) * splat(old_factor);
+    store_part(merged.acc + d, fma(load_part(split_acc + d, n), splat(split_factor), old_part), n);
+  }
+  merged.max = new_max;
+}
+
+void finish(const Merged& merged, int64_t v_dim, float* out) {
+  for (int64_t d = 0; d < v_dim; d += 16) {
+    const int64_t n = min_of(int64_t{16}, v_dim - d);
+    const V16 y = merged.max == kNothing ? zero() : load_part(merged.acc + d, n) / splat(merged.sum);
+    store_part(out + d, y, n);
+  }
+}
+
+/// The operands of one call, and one split of one kv head.
 struct Kernel {
+  const Call<AttentionArgs>& call;
   const AttentionArgs& args;
-  const int32_t* pages;  // of this sequence
+  const int32_t* token_seq;
+  const StepSeq* seqs;
+  const int32_t* table;
   const float* slab;
+
+  explicit Kernel(const Call<AttentionArgs>& c)
+      : call(c),
+        args(c.args),
+        token_seq(reinterpret_cast<const int32_t*>(c.operands[1])),
+        seqs(reinterpret_cast<const StepSeq*>(c.operands[2])),
+        table(reinterpret_cast<const int32_t*>(c.operands[3])),
+        slab(reinterpret_cast<const float*>(c.operands[c.args.slab])) {}
+
+  int64_t group() const { return args.n_heads / args.slot.n_kv_heads; }
+  int64_t v_dim() const { return args.slot.v_dim; }
+  float* out(int64_t t, int64_t head) const { return call.output(0) + (t * args.n_heads + head) * v_dim(); }
+
+  int64_t position(int64_t t) const {
+    const StepSeq& seq = seqs[token_seq[t]];
+    const int64_t pos = int64_t{seq.kv_len} - seq.q_len + (t - seq.q_begin);
+    return pos < seq.kv_len ? pos : -1;  // a padded row sees nothing
+  }
+
+  /// A query with no split open; `memory` holds its scores.
+  Query query(int64_t t, int64_t head, float* acc, float* scores) const {
+    const int64_t pos = position(t);
+    return {.q = call.input(0) + (t * args.n_heads + head) * args.slot.k_dim,
+            .pos = pos,
+            .first = args.window > 0 ? max_of(pos - args.window + 1, int64_t{0}) : 0,
+            .sum = zero(),
+            .acc = acc,
+            .scores = scores};
+  }
+
+  /// Last page that holds a key of position `pos`.
+  int64_t last_page(int64_t pos) const {
+    return pos < 0 ? -1 : min_of(pos / kPageTokens, args.slot.max_pages - 1);
+  }
+
+  void open_split(Query& q) const {
+    q.max = kNothing;
+    q.sum = zero();
+    clear_row(q.acc, v_dim());
+  }
 
   /// Scores in base 2 with keys outside [begin, end) at -inf, then weights 2^(score - maximum).
   void weigh(Query& query, int64_t begin, int64_t end) const {
@@ -67,46 +135,21 @@ struct Kernel {
       top = max(top, t[j]);
     }
     const float tile_max = __builtin_ceilf(reduce_max(top));
-    const float new_max = higher(query.split_max, tile_max);
-    const float factor = rescale(query.split_max, new_max);
-    query.split_max = new_max;
-    query.split_sum = query.split_sum * splat(factor);
-    scale_row(query.split_acc, args.slot.v_dim, factor);
+    const float new_max = higher(query.max, tile_max);
+    const float factor = rescale(query.max, new_max);
+    query.max = new_max;
+    query.sum = query.sum * splat(factor);
+    scale_row(query.acc, v_dim(), factor);
     for (int j = 0; j < kPageVectors; ++j) {
       const V16 p = exp2(t[j] - splat(new_max));
-      query.split_sum = query.split_sum + p;
+      query.sum = query.sum + p;
       store(query.scores + 16 * j, p);
     }
   }
 
-  void close_split(Query& query) const {
-    if (query.split_max == kNothing) return;
-    const int64_t v_dim = args.slot.v_dim;
-    const float new_max = higher(query.max, query.split_max);
-    const float old_factor = rescale(query.max, new_max), split_factor = rescale(query.split_max, new_max);
-    query.sum = query.sum * old_factor + reduce_add(query.split_sum) * split_factor;
-    for (int64_t d = 0; d < v_dim; d += 16) {
-      const int64_t n = min_of(int64_t{16}, v_dim - d);
-      const V16 old_part = load_part(query.acc + d, n) * splat(old_factor);
-      store_part(query.acc + d, fma(load_part(query.split_acc + d, n), splat(split_factor), old_part), n);
-    }
-    query.max = new_max;
-    query.split_max = kNothing;
-    query.split_sum = zero();
-    clear_row(query.split_acc, v_dim);
-  }
-
-  void finish(const Query& query) const {
-    for (int64_t d = 0; d < args.slot.v_dim; d += 16) {
-      const int64_t n = min_of(int64_t{16}, args.slot.v_dim - d);
-      const V16 y = query.max == kNothing ? zero() : load_part(query.acc + d, n) / splat(query.sum);
-      store_part(query.out + d, y, n);
-    }
-  }
-
-  /// Adds one page to those queries that see some of its keys.
-  void add_page(Query* queries, int n_queries, int64_t tile, int64_t kv_head) const {
-    const int32_t page = pages[tile];
+  /// Adds page number `tile` of a sequence to those of its queries that see some of its keys.
+  void add_page(Query* queries, int n_queries, int32_t seq, int64_t tile, int64_t kv_head) const {
+    const int32_t page = table[seq * args.slot.max_pages + tile];
     if (page < 0) return;
     const float* k_page = slab + page * args.slot.page_floats() + args.slot.k_begin(kv_head);
     const float* v_page = slab + page * args.slot.page_floats() + args.slot.v_begin(kv_head);
@@ -124,105 +167,140 @@ struct Kernel {
       end[n] = to;
       q[n] = queries[i].q;
       scores[n] = queries[i].scores;
-      acc[n] = queries[i].split_acc;
+      acc[n] = queries[i].acc;
       seeing[n++] = &queries[i];
     }
     if (n == 0) return;
     score_tile(q, n, k_page, args.slot.k_dim, scores);
-    bool same = n == kMaxQueries && kWide;
+    bool same = true;
     for (int i = 0; i < n; ++i) {
       weigh(*seeing[i], begin[i], end[i]);
       same = same && begin[i] == begin[0] && end[i] == end[0];
     }
     if (same) {
-      value_registers<kMaxQueries>(scores, v_page, args.slot.v_dim, begin[0], end[0], acc);
+      value_tile(scores, n, v_page, v_dim(), begin[0], end[0], acc);
     } else {
+      for (int i = 0; i < n; ++i) value_tile(scores + i, 1, v_page, v_dim(), begin[i], end[i], acc + i);
+    }
+  }
+
+  /// Queries of one sequence and one kv head over all splits; their results go to `out`.
+  void run(Query* queries, Merged* merged, float* const* outs, int n, int32_t seq, int64_t kv_head) const {
+    int64_t first = queries[0].first / kPageTokens, last = -1;
+    for (int i = 0; i < n; ++i) {
+      open_split(queries[i]);
+      clear_row(merged[i].acc, v_dim());
+      first = min_of(first, queries[i].first / kPageTokens);
+      last = max_of(last, last_page(queries[i].pos));
+    }
+    for (int64_t tile = first; tile <= last; ++tile) {
+      add_page(queries, n, seq, tile, kv_head);
+      if ((tile + 1) % kSplitPages != 0 && tile != last) continue;
       for (int i = 0; i < n; ++i) {
-        value_registers<1>(scores + i, v_page, args.slot.v_dim, begin[i], end[i], acc + i);
+        if (queries[i].max == kNothing) continue;
+        merge(merged[i], queries[i].max, reduce_add(queries[i].sum), queries[i].acc, v_dim());
+        open_split(queries[i]);
+      }
+    }
+    for (int i = 0; i < n; ++i) finish(merged[i], v_dim(), outs[i]);
+  }
+
+  /// All queries of heads [head, head + n_heads) (of one kv head) of tokens [begin, end).
+  void attend(int thread, int64_t begin, int64_t end, int64_t head, int64_t n_heads) const {
+    auto* workspace = reinterpret_cast<float*>(call.workspace(thread));
+    Query queries[kMaxQueries];
+    Merged merged[kMaxQueries];
+    float* outs[kMaxQueries];
+    int n = 0;
+    for (int64_t t = begin; t < end; ++t) {
+      const int32_t seq = token_seq[t];
+      for (int64_t h = head; h < head + n_heads; ++h) {
+        float* memory = workspace + n * (2 * v_dim() + kPageTokens);
+        queries[n] = query(t, h, memory, memory + 2 * v_dim());
+        merged[n] = {.acc = memory + v_dim()};
+        outs[n] = out(t, h);
+        const bool last = t + 1 == end && h + 1 == head + n_heads;
+        const bool seq_ends = h + 1 == head + n_heads && (last || token_seq[t + 1] != seq);
+        if (++n == kMaxQueries || seq_ends) {
+          run(queries, merged, outs, n, seq, head / group());
+          n = 0;
+        }
       }
     }
   }
 
-  /// Queries of one sequence and one kv head.
-  void run(Query* queries, int n_queries, int64_t kv_head) const {
-    int64_t first_tile = queries[0].first / kPageTokens, last_tile = -1;
-    for (int i = 0; i < n_queries; ++i) {
-      queries[i].split_sum = zero();
-      clear_row(queries[i].split_acc, args.slot.v_dim);
-      clear_row(queries[i].acc, args.slot.v_dim);
-      first_tile = min_of(first_tile, queries[i].first / kPageTokens);
-      last_tile = max_of(last_tile, queries[i].pos >= 0 ? queries[i].pos / kPageTokens : int64_t{-1});
-    }
-    last_tile = min_of(last_tile, args.slot.max_pages - 1);
-    for (int64_t tile = first_tile; tile <= last_tile; ++tile) {
-      add_page(queries, n_queries, tile, kv_head);
-      if ((tile + 1) % kSplitPages == 0 || tile == last_tile) {
-        for (int i = 0; i < n_queries; ++i) close_split(queries[i]);
+  float* split_result(int64_t t, int64_t head, int64_t split) const {
+    auto* shared = reinterpret_cast<float*>(call.operands[args.workspace]);
+    return shared + ((t * args.n_heads + head) * args.n_splits + split) * split_floats(v_dim());
+  }
+
+  /// One split of one token and kv head: every head's maximum, sum and values to the shared workspace.
+  void attend_split(int thread, int64_t t, int64_t kv_head, int64_t split) const {
+    auto* workspace = reinterpret_cast<float*>(call.workspace(thread));
+    const int64_t end = min_of((split + 1) * kSplitPages - 1, last_page(position(t)));
+    for (int64_t g = 0; g < group(); g += kMaxQueries) {
+      const int n = static_cast<int>(min_of(group() - g, int64_t{kMaxQueries}));
+      Query queries[kMaxQueries];
+      for (int i = 0; i < n; ++i) {
+        float* result = split_result(t, kv_head * group() + g + i, split);
+        queries[i] = query(t, kv_head * group() + g + i, result + 2, workspace + i * kPageTokens);
+        open_split(queries[i]);
+      }
+      for (int64_t tile = max_of(split * kSplitPages, queries[0].first / kPageTokens); tile <= end; ++tile) {
+        add_page(queries, n, token_seq[t], tile, kv_head);
+      }
+      for (int i = 0; i < n; ++i) {
+        queries[i].acc[-2] = queries[i].max;
+        queries[i].acc[-1] = reduce_add(queries[i].sum);
       }
     }
-    for (int i = 0; i < n_queries; ++i) finish(queries[i]);
+  }
+
+  /// Merges the first n splits of one query.
+  void merge_splits(int thread, int64_t t, int64_t head, int64_t n) const {
+    Merged merged{.acc = reinterpret_cast<float*>(call.workspace(thread))};
+    clear_row(merged.acc, v_dim());
+    for (int64_t split = 0; split < n; ++split) {
+      const float* result = split_result(t, head, split);
+      if (result[0] != kNothing) merge(merged, result[0], result[1], result + 2, v_dim());
+    }
+    finish(merged, v_dim(), out(t, head));
   }
 };
-
-/// The queries of heads [head, head + n_heads) (of one kv head) of tokens [begin, end).
-void attend(const Call<AttentionArgs>& call, int thread, int64_t begin, int64_t end, int64_t head,
-            int64_t n_heads) {
-  const AttentionArgs& args = call.args;
-  const auto* token_seq = reinterpret_cast<const int32_t*>(call.operands[1]);
-  const auto* seqs = reinterpret_cast<const StepSeq*>(call.operands[2]);
-  const auto* table = reinterpret_cast<const int32_t*>(call.operands[3]);
-  const auto* slab = reinterpret_cast<const float*>(call.operands[args.slab]);
-  const int64_t kv_head = head / (args.n_heads / args.slot.n_kv_heads);
-  auto* workspace = reinterpret_cast<float*>(call.workspace(thread));
-  Query queries[kMaxQueries];
-  int n = 0;
-  int32_t seq_of_queries = -1;
-  const auto flush = [&] {
-    if (n > 0) {
-      Kernel{args, table + seq_of_queries * args.slot.max_pages, slab}.run(queries, n, kv_head);
-      n = 0;
-    }
-  };
-  for (int64_t t = begin; t < end; ++t) {
-    const StepSeq& seq = seqs[token_seq[t]];
-    if (n > 0 && token_seq[t] != seq_of_queries) flush();
-    seq_of_queries = token_seq[t];
-    int64_t pos = int64_t{seq.kv_len} - seq.q_len + (t - seq.q_begin);
-    if (pos >= seq.kv_len) pos = -1;  // a padded row sees nothing
-    for (int64_t h = head; h < head + n_heads; ++h) {
-      float* memory = workspace + n * (2 * args.slot.v_dim + kPageTokens);
-      queries[n] = Query{.q = call.input(0) + (t * args.n_heads + h) * args.slot.k_dim,
-                         .out = call.output(0) + (t * args.n_heads + h) * args.slot.v_dim,
-                         .pos = pos,
-                         .first = args.window > 0 ? max_of(pos - args.window + 1, int64_t{0}) : 0,
-                         .split_sum = zero(),
-                         .split_acc = memory,
-                         .acc = memory + args.slot.v_dim,
-                         .scores = memory + 2 * args.slot.v_dim};
-      if (++n == kMaxQueries) flush();
-    }
-  }
-  flush();
-}
 
 }  // namespace
 
 void attention(const KernelCall& kernel_call) {
   const Call<AttentionArgs> call(kernel_call);
   const AttentionArgs& args = call.args;
-  const int64_t n_tokens = call.n_rows();
-  const int64_t group = args.n_heads / args.slot.n_kv_heads;
-  // Work units: a run of tokens with the heads that share a kv head, the last tokens first because they see
-  // the most keys. With few tokens every head is a unit of its own, so that all threads have work.
-  const bool few = n_tokens * args.slot.n_kv_heads < 4 * call.pool.n_threads();
-  const int64_t unit_heads = few ? 1 : group;
-  const int64_t unit_tokens = few ? 1 : max_of(int64_t{1}, 8 / group);
+  const Kernel kernel(call);
+  const int64_t n_tokens = call.n_rows(), n_kv_heads = args.slot.n_kv_heads;
+  // Few tokens: the splits of one query go to several threads and are merged in a second region.
+  const bool few = n_tokens <= args.split_tokens && n_tokens * n_kv_heads < 4 * call.pool.n_threads();
+  int64_t n_splits = 0;
+  for (int64_t t = 0; few && t < n_tokens; ++t) {
+    n_splits = max_of(n_splits, kernel.last_page(kernel.position(t)) / kSplitPages + 1);
+  }
+  if (n_splits > 1) {
+    call.pool.run_units(n_tokens * n_kv_heads * n_splits, [&](int thread, int64_t unit) {
+      const int64_t token_head = unit / n_splits;
+      kernel.attend_split(thread, token_head / n_kv_heads, token_head % n_kv_heads, unit % n_splits);
+    });
+    call.pool.run_units(n_tokens, [&](int thread, int64_t t) {
+      for (int64_t head = 0; head < args.n_heads; ++head) kernel.merge_splits(thread, t, head, n_splits);
+    });
+    return;
+  }
+  // Units: a run of tokens with the heads that share a kv head, the last tokens first because they see the
+  // most keys; single heads when there are few.
+  const int64_t unit_heads = few ? 1 : kernel.group();
+  const int64_t unit_tokens = few ? 1 : max_of(int64_t{1}, 8 / kernel.group());
   const int64_t head_units = args.n_heads / unit_heads;
   const int64_t n_units = (n_tokens + unit_tokens - 1) / unit_tokens * head_units;
   call.pool.run_units(n_units, [&](int thread, int64_t unit) {
     const int64_t begin = (n_units - 1 - unit) / head_units * unit_tokens;
-    attend(call, thread, begin, min_of(begin + unit_tokens, n_tokens), unit % head_units * unit_heads,
-           unit_heads);
+    kernel.attend(thread, begin, min_of(begin + unit_tokens, n_tokens), unit % head_units * unit_heads,
+                  unit_heads);
   });
 }
 

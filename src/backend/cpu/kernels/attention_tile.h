@@ -11,8 +11,14 @@ namespace skua::cpu::SKUA_ISA {
 constexpr int kMaxQueries = static_cast<int>(kAttentionQueries);
 constexpr int kScoreQueries = kWide ? 4 : 2;  // of one register tile
 constexpr int kScoreVectors = kWide ? 4 : 2;  // 16 keys each
-constexpr int kValueVectors = 4;              // 16 channels each
+constexpr int kValueQueries = kWide ? 4 : 2;  // of one register tile
+constexpr int kValueVectors = kWide ? 4 : 2;  // 16 channels each
 constexpr int kPageVectors = kPageTokens / 16;
+
+template <int kN>
+struct Count {
+  static constexpr int kValue = kN;
+};
 
 template <int kQ>
 inline void score_registers(const float* const* q, const float* k_page, int64_t k_dim, int64_t first_key,
@@ -34,15 +40,24 @@ inline void score_registers(const float* const* q, const float* k_page, int64_t 
   }
 }
 
+/// fn(integral constant) for n queries in [1, kMost]: register tiles are compiled for each number.
+template <int kMost, typename Fn>
+inline void with_count(int n, const Fn& fn) {
+  if constexpr (kMost > 1) {
+    if (n < kMost) return with_count<kMost - 1>(n, fn);
+  }
+  fn(Count<kMost>{});
+}
+
 /// scores[i][0..64) = q_i . k for all keys of the page, those not written included. n_q <= kMaxQueries.
 inline void score_tile(const float* const* q, int n_q, const float* k_page, int64_t k_dim,
                        float* const* scores) {
   for (int64_t key = 0; key < kPageTokens; key += 16 * kScoreVectors) {
-    int i = 0;
-    for (; i + kScoreQueries <= n_q; i += kScoreQueries) {
-      score_registers<kScoreQueries>(q + i, k_page, k_dim, key, scores + i);
+    for (int i = 0; i < n_q; i += kScoreQueries) {
+      with_count<kScoreQueries>(min_of(n_q - i, kScoreQueries), [&](auto count) {
+        score_registers<count.kValue>(q + i, k_page, k_dim, key, scores + i);
+      });
     }
-    for (; i < n_q; ++i) score_registers<1>(q + i, k_page, k_dim, key, scores + i);
   }
 }
 
@@ -76,6 +91,16 @@ inline void value_registers(const float* const* p, const float* v_page, int64_t 
         sum = fma(splat(p[i][j]), load_part(v_page + j * v_dim + d, n), sum);
       store_part(acc[i] + d, sum, n);
     }
+  }
+}
+
+/// The same for n_q queries of one range.
+inline void value_tile(const float* const* p, int n_q, const float* v_page, int64_t v_dim, int64_t begin,
+                       int64_t end, float* const* acc) {
+  for (int i = 0; i < n_q; i += kValueQueries) {
+    with_count<kValueQueries>(min_of(n_q - i, kValueQueries), [&](auto count) {
+      value_registers<count.kValue>(p + i, v_page, v_dim, begin, end, acc + i);
+    });
   }
 }
 
