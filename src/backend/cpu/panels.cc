@@ -14,62 +14,94 @@ constexpr uint64_t kAlign = 64;
 
 uint8_t byte_at(const std::byte* p, int64_t i) { return std::to_integer<uint8_t>(p[i]); }
 
+struct BlockFields {
+  int64_t bytes, high, codes;  // of a GGUF block, its word of fifth bits, its nibbles or bytes
+};
+
+BlockFields block_fields(FormatKind kind) {
+  switch (kind) {
+    case FormatKind::kQ4_0:
+      return {18, 0, 2};
+    case FormatKind::kQ4_1:
+      return {20, 0, 4};
+    case FormatKind::kQ5_0:
+      return {22, 2, 6};
+    case FormatKind::kQ5_1:
+      return {24, 4, 8};
+    default:
+      return {34, 0, 2};  // kQ8_0
+  }
+}
+
 /// The 32 codes of block `block` of one row, unsigned.
 void read_codes(const Format& format, const std::byte* row, int64_t block, uint8_t* out) {
-  switch (format.kind) {
-    case FormatKind::kQ4_0:
-    case FormatKind::kQ4_1: {
-      const bool minimum = format.kind == FormatKind::kQ4_1;
-      const std::byte* at = row + block * (minimum ? 20 : 18) + (minimum ? 4 : 2);
-      for (int64_t i = 0; i < 16; ++i) {
-        out[i] = byte_at(at, i) & 15;
-        out[16 + i] = byte_at(at, i) >> 4;
-      }
-      return;
+  if (format.kind == FormatKind::kAffine) {
+    const std::byte* at = row + block * kPanelCols * format.bits / 8;
+    const unsigned mask = (1u << format.bits) - 1;
+    for (int64_t i = 0; i < kPanelCols; ++i) {
+      const int64_t bit = i * format.bits;
+      unsigned window = byte_at(at, bit / 8);
+      if (bit % 8 + format.bits > 8) window |= static_cast<unsigned>(byte_at(at, bit / 8 + 1)) << 8;
+      out[i] = static_cast<uint8_t>(window >> (bit % 8) & mask);
     }
-    case FormatKind::kQ8_0:
-      for (int64_t i = 0; i < 32; ++i) out[i] = byte_at(row + block * 34 + 2, i) ^ 0x80;
-      return;
-    default:
-      break;
+    return;
   }
-  if (format.bits == 8) {
-    std::memcpy(out, row + block * 32, 32);
+  const BlockFields fields = block_fields(format.kind);
+  const std::byte* at = row + block * fields.bytes;
+  if (format.kind == FormatKind::kQ8_0) {
+    for (int64_t i = 0; i < kPanelCols; ++i) out[i] = byte_at(at + fields.codes, i) ^ 0x80;
     return;
   }
   for (int64_t i = 0; i < 16; ++i) {
-    out[2 * i] = byte_at(row + block * 16, i) & 15;
-    out[2 * i + 1] = byte_at(row + block * 16, i) >> 4;
+    out[i] = byte_at(at + fields.codes, i) & 15;
+    out[16 + i] = byte_at(at + fields.codes, i) >> 4;
+  }
+  if (fields.high == 0) return;
+  for (int64_t i = 0; i < kPanelCols; ++i) {
+    out[i] = static_cast<uint8_t>(out[i] | (byte_at(at + fields.high, i / 8) >> (i % 8) & 1) << 4);
   }
 }
 
 /// Writes one row's 32 codes to its place in a block.
 void put_codes(int bits, const uint8_t* codes, int64_t row, std::byte* block) {
-  if (bits == 8) {
-    for (int64_t v = 0; v < 8; ++v) std::memcpy(block + v * 64 + row * 4, codes + 4 * v, 4);
-    return;
-  }
-  for (int64_t v = 0; v < 4; ++v) {
-    uint8_t both[4];
-    for (int64_t i = 0; i < 4; ++i)
-      both[i] = static_cast<uint8_t>(codes[4 * v + i] | codes[16 + 4 * v + i] << 4);
-    std::memcpy(block + v * 64 + row * 4, both, 4);
+  const auto code = [&](int64_t v, int64_t i) -> unsigned { return codes[4 * v + i]; };
+  const auto put = [&](int64_t plane, int64_t i, unsigned byte) {
+    block[plane * 64 + row * 4 + i] = static_cast<std::byte>(byte);
+  };
+  for (int64_t i = 0; i < 4; ++i) {
+    if (bits == 8) {
+      for (int64_t v = 0; v < 8; ++v) put(v, i, code(v, i));
+      continue;
+    }
+    const int low = bits >= 4 ? 4 : 2;  // bits of the first planes; the rest lie above them
+    const auto crumbs = [&](int64_t first_plane, int shift) {
+      for (int64_t p = 0; p < 2; ++p) {
+        unsigned byte = 0;
+        for (int64_t j = 0; j < 4; ++j) byte |= (code(4 * p + j, i) >> shift & 3) << (2 * j);
+        put(first_plane + p, i, byte);
+      }
+    };
+    if (low == 4) {
+      for (int64_t p = 0; p < 4; ++p) put(p, i, (code(p, i) & 15) | (code(p + 4, i) & 15) << 4);
+    } else {
+      crumbs(0, 0);
+    }
+    if (bits == 6) crumbs(4, 4);
+    if (bits == low + 1) {
+      unsigned byte = 0;
+      for (int64_t v = 0; v < 8; ++v) byte |= (code(v, i) >> low & 1) << v;
+      put(low == 4 ? 4 : 2, i, byte);
+    }
   }
 }
 
 /// Where the scale (plane 1) or offset (plane 2) of group `group` lies in the source.
 const std::byte* number_at(const EncodedMatrix& source, int plane, int64_t row, int64_t group,
                            uint64_t size) {
-  switch (source.format.kind) {
-    case FormatKind::kQ4_0:
-      return source.row_plane(0, row) + group * 18;
-    case FormatKind::kQ4_1:
-      return source.row_plane(0, row) + group * 20 + (plane == 2 ? 2 : 0);
-    case FormatKind::kQ8_0:
-      return source.row_plane(0, row) + group * 34;
-    default:
-      return source.row_plane(plane, row) + static_cast<uint64_t>(group) * size;
+  if (source.format.kind == FormatKind::kAffine) {
+    return source.row_plane(plane, row) + static_cast<uint64_t>(group) * size;
   }
+  return source.row_plane(0, row) + group * block_fields(source.format.kind).bytes + (plane == 2 ? 2 : 0);
 }
 
 }  // namespace
@@ -80,10 +112,13 @@ std::optional<PanelFormat> panel_format(const Format& format) {
       return PanelFormat{.bits = 4, .centre = 8};
     case FormatKind::kQ4_1:
       return PanelFormat{.bits = 4, .has_offset = true};
+    case FormatKind::kQ5_0:
+      return PanelFormat{.bits = 5, .centre = 16};
+    case FormatKind::kQ5_1:
+      return PanelFormat{.bits = 5, .has_offset = true};
     case FormatKind::kQ8_0:
       return PanelFormat{.bits = 8, .centre = 128};
     case FormatKind::kAffine:
-      if (format.bits != 4 && format.bits != 8) return std::nullopt;
       return PanelFormat{.bits = format.bits,
                          .has_offset = true,
                          .scale_type = format.scale_type,

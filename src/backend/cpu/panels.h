@@ -1,9 +1,13 @@
 // Kernel order of quantized weights for integer dot products. Sixteen rows form a panel, 32 columns a block
-// (the group of activations that share a scale). A block of 8-bit codes is eight vectors of 64 bytes; vector
-// v holds columns 4v..4v+3 of row r in its bytes 4r..4r+3. A block of 4-bit codes is four such vectors whose
-// low halves are vectors 0..3 and high halves vectors 4..7. Planes: codes, scales, offsets; within each,
-// panel after panel; scales and offsets: 16 numbers per weight group. Missing rows of the last panel are
-// zero.
+// (the group of activations that share a scale). Vector v (0..7) of a block is 64 bytes: columns 4v..4v+3 of
+// row r in its bytes 4r..4r+3. Codes of 8 bits are stored as these vectors; narrower ones as planes of 64
+// bytes:
+//   nibbles  4 planes: the low half of plane p holds vector p, the high half vector p + 4
+//   crumbs   2 planes: bits 2j, 2j+1 of plane p hold vector 4p + j
+//   bits     1 plane:  bit v holds vector v
+// 4 bits are nibbles, 5 nibbles and (above them) bits, 6 nibbles and crumbs, 2 crumbs, 3 crumbs and bits. A
+// weight has three parts: codes, scales, offsets; within each, panel after panel; scales and offsets: 16
+// numbers per weight group. Missing rows of the last panel are zero.
 #pragma once
 
 #include <cstdint>

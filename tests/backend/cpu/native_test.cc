@@ -14,8 +14,8 @@ namespace {
 
 std::vector<Format> panel_formats() {
   using enum FormatKind;
-  std::vector<Format> out = {{kQ4_0}, {kQ4_1}, {kQ8_0}};
-  for (const uint8_t bits : {4, 8}) {
+  std::vector<Format> out = {{kQ4_0}, {kQ4_1}, {kQ5_0}, {kQ5_1}, {kQ8_0}};
+  for (const uint8_t bits : {2, 3, 4, 5, 6, 8}) {
     for (const uint16_t group : {32, 64, 128}) {
       for (const DType scale : {DType::kF16, DType::kBF16, DType::kF32})
         out.push_back({kAffine, bits, group, scale});
@@ -65,13 +65,36 @@ std::vector<double> quantized(const std::vector<double>& x) {
   return out;
 }
 
+/// Sets every byte of the codes (of GGUF blocks: all but the scale and minimum in front).
+void fill_codes(HostWeight& w, uint8_t byte) {
+  size_t block = 1, head = 0;
+  switch (w.format.kind) {
+    case FormatKind::kQ4_0:
+      block = 18, head = 2;
+      break;
+    case FormatKind::kQ4_1:
+      block = 20, head = 4;
+      break;
+    case FormatKind::kQ5_0:
+      block = 22, head = 2;
+      break;
+    case FormatKind::kQ5_1:
+      block = 24, head = 4;
+      break;
+    case FormatKind::kQ8_0:
+      block = 34, head = 2;
+      break;
+    default:
+      break;
+  }
+  for (size_t i = 0; i < w.planes[0].size(); ++i) {
+    if (i % block >= head) w.planes[0][i] = std::byte{byte};
+  }
+}
+
 /// The weight with every code 0: its values are the offsets of formats that have one.
 HostWeight without_codes(HostWeight w) {
-  const bool blocks =
-      w.format.kind != FormatKind::kAffine;  // of those with offsets: Q4_1, 4 bytes of 20 are not codes
-  for (size_t i = 0; i < w.planes[0].size(); ++i) {
-    if (!blocks || i % 20 >= 4) w.planes[0][i] = std::byte{0};
-  }
+  fill_codes(w, 0);
   return w;
 }
 
@@ -131,13 +154,7 @@ TEST(CpuNative, ExtremeCodesDoNotWrap) {
   for (const Format& format : panel_formats()) {
     for (const uint8_t fill : {0x00, 0x80, 0x7F, 0xFF}) {
       OpCase op_case = linear_case(format, 2, 256, 16);
-      HostWeight& w = op_case.weights[0];
-      const bool blocks = format.kind != FormatKind::kAffine;
-      const size_t block = format.kind == FormatKind::kQ8_0 ? 34 : format.kind == FormatKind::kQ4_0 ? 18 : 20;
-      const size_t head = format.kind == FormatKind::kQ4_1 ? 4 : 2;
-      for (size_t i = 0; i < w.planes[0].size(); ++i) {
-        if (!blocks || i % block >= head) w.planes[0][i] = std::byte{fill};
-      }
+      fill_codes(op_case.weights[0], fill);
       std::vector<double>& x = op_case.steps[0].inputs.at(0);
       for (size_t i = 0; i < x.size(); ++i) x[i] = i < 256 ? 3.0 : i % 3 == 0 ? 3.0 : -3.0;
       for (const CpuIsa isa : isas_here()) {

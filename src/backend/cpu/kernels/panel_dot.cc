@@ -71,7 +71,7 @@ const PanelKernels& kernels() {
 }
 
 template <int kBits>
-const PanelKernels& affine_kernels(DType scale_type) {
+const PanelKernels& offset_kernels(DType scale_type) {
   switch (scale_type) {
     case DType::kF16:
       return kernels<kBits, 0, true, DType::kF16>();
@@ -85,11 +85,25 @@ const PanelKernels& affine_kernels(DType scale_type) {
 }  // namespace
 
 const PanelKernels& panel_kernels(const PanelFormat& format) {
-  if (format.has_offset) {
-    return format.bits == 4 ? affine_kernels<4>(format.scale_type) : affine_kernels<8>(format.scale_type);
+  if (!format.has_offset) {
+    if (format.bits == 4) return kernels<4, 8, false, DType::kF16>();
+    if (format.bits == 5) return kernels<5, 16, false, DType::kF16>();
+    return kernels<8, 128, false, DType::kF16>();
   }
-  if (format.bits == 4) return kernels<4, 8, false, DType::kF16>();
-  return kernels<8, 128, false, DType::kF16>();
+  switch (format.bits) {
+    case 2:
+      return offset_kernels<2>(format.scale_type);
+    case 3:
+      return offset_kernels<3>(format.scale_type);
+    case 4:
+      return offset_kernels<4>(format.scale_type);
+    case 5:
+      return offset_kernels<5>(format.scale_type);
+    case 6:
+      return offset_kernels<6>(format.scale_type);
+    default:
+      return offset_kernels<8>(format.scale_type);
+  }
 }
 
 }  // namespace skua::cpu::SKUA_ISA

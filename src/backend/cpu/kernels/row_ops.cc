@@ -44,6 +44,21 @@ void layer_norm_row(const NormArgs& args, const float* x, const float* w, const 
   }
 }
 
+/// One code of a block; see panels.h for the planes.
+int panel_code(int bits, const std::byte* block, int64_t row, int64_t column) {
+  const int64_t v = column / 4;
+  const auto byte = [&](int64_t plane) {
+    return int{load_as<uint8_t>(block + plane * 64 + row * 4 + column % 4)};
+  };
+  const auto crumb = [&](int64_t plane) { return byte(plane + v / 4) >> (2 * (v % 4)) & 3; };
+  if (bits == 8) return byte(v);
+  const int low = bits < 4 ? crumb(0) : v < 4 ? byte(v) & 15 : byte(v - 4) >> 4;
+  if (bits == 3) return low | (byte(2) >> v & 1) << 2;
+  if (bits == 5) return low | (byte(4) >> v & 1) << 4;
+  if (bits == 6) return low | crumb(4) << 4;
+  return low;
+}
+
 /// The row of a table in panels, with the values that decode_row() gives.
 void panel_row(const EmbedArgs& args, const PlaneView& table, int64_t row, float* y) {
   const PanelFormat& shape = args.panel;
@@ -51,10 +66,8 @@ void panel_row(const EmbedArgs& args, const PlaneView& table, int64_t row, float
   const std::byte* codes = table.row(0, panel);
   const int64_t size = shape.scale_type == DType::kF32 ? 4 : 2;
   for (int64_t k = 0; k < table.layout->cols; ++k) {
-    const int64_t column = k % kPanelCols, vector = column / 4;
     const std::byte* block = codes + k / kPanelCols * panel_block_bytes(shape.bits);
-    const auto byte = [&](int64_t v) { return load_as<uint8_t>(block + v * 64 + r * 4 + column % 4); };
-    const int code = shape.bits == 8 ? byte(vector) : vector < 4 ? byte(vector) & 15 : byte(vector - 4) >> 4;
+    const int code = panel_code(shape.bits, block, r, k % kPanelCols);
     const auto number = [&](int plane) {
       const std::byte* at = table.row(plane, panel) + (k / shape.group_cols * kPanelRows + r) * size;
       switch (shape.scale_type) {

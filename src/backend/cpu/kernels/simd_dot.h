@@ -18,6 +18,18 @@ struct Lanes {  // one number per row
   static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
   static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
+  static I load_codes(const std::byte* p) { return _mm512_loadu_si512(p); }
+  static I signed_codes(I a) { return a; }  // dot_block takes them unsigned
+  static I bytes(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
+  static I bit_and(I a, I b) { return _mm512_and_si512(a, b); }
+  static I bit_or(I a, I b) { return _mm512_or_si512(a, b); }
+  /// Bits move within 16-bit words: mask afterwards.
+  template <int kBy>
+  static I shift_down(I a) {
+    if constexpr (kBy > 0) return _mm512_srli_epi16(a, kBy);
+    if constexpr (kBy < 0) return _mm512_slli_epi16(a, -kBy);
+    return a;
+  }
   static F load_f32(const std::byte* p) { return _mm512_loadu_ps(p); }
   static F load_f16(const std::byte* p) {
     return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
@@ -28,30 +40,14 @@ struct Lanes {  // one number per row
   }
 };
 
-/// The eight code vectors of one block, for the rows from `half` on (always 0 here).
-template <int kBits>
-inline void unpack_block(const std::byte* block, __m512i* codes) {
-  if constexpr (kBits == 8) {
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) codes[v] = _mm512_loadu_si512(block + 64 * v);
-  } else {
-    const __m512i low = _mm512_set1_epi8(15);
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) {
-      const __m512i both = _mm512_loadu_si512(block + 64 * v);
-      codes[v] = _mm512_and_si512(both, low);
-      codes[v + 4] = _mm512_and_si512(_mm512_srli_epi16(both, 4), low);
-    }
-  }
-}
-
 /// Per row, the sum over 32 columns of (code - kCentre) * x, for row t of a tile.
 template <int kBits, int kCentre, int kT>
 inline __m512i dot_block(const __m512i* codes, const QuantizedBlock<kT>& block, int t) {
   const int8_t* x = block.codes[t];
-  __m512i sum = kCentre == 0   ? _mm512_setzero_si512()
-                : kCentre == 8 ? _mm512_set1_epi32(block.minus_8[t])
-                               : _mm512_set1_epi32(block.minus_128[t]);
+  __m512i sum = _mm512_setzero_si512();
+  if constexpr (kCentre == 8) sum = _mm512_set1_epi32(block.minus_8[t]);
+  if constexpr (kCentre == 16) sum = _mm512_slli_epi32(_mm512_set1_epi32(block.minus_8[t]), 1);
+  if constexpr (kCentre == 128) sum = _mm512_set1_epi32(block.minus_128[t]);
 #pragma GCC unroll 8
   for (int v = 0; v < 8; ++v) {
     int32_t four;
@@ -73,33 +69,24 @@ struct Lanes {
   static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
   static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
   static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
+  static I load_codes(const std::byte* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+  static I signed_codes(I a) { return _mm256_xor_si256(a, _mm256_set1_epi8(-128)); }
+  static I bytes(int x) { return _mm256_set1_epi8(static_cast<char>(x)); }
+  static I bit_and(I a, I b) { return _mm256_and_si256(a, b); }
+  static I bit_or(I a, I b) { return _mm256_or_si256(a, b); }
+  /// Bits move within 16-bit words: mask afterwards.
+  template <int kBy>
+  static I shift_down(I a) {
+    if constexpr (kBy > 0) return _mm256_srli_epi16(a, kBy);
+    if constexpr (kBy < 0) return _mm256_slli_epi16(a, -kBy);
+    return a;
+  }
   static F load_f32(const std::byte* p) { return _mm256_loadu_ps(reinterpret_cast<const float*>(p)); }
   static F load_f16(const std::byte* p) { return _mm256_cvtph_ps(load_16_bytes(p)); }
   static F load_bf16(const std::byte* p) {
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_16_bytes(p)), 16));
   }
 };
-
-/// The eight code vectors of one block for 8 rows; `block` points at the first or second half of its vectors.
-/// 8-bit codes become signed: code - 128.
-template <int kBits>
-inline void unpack_block(const std::byte* block, __m256i* codes) {
-  const auto load = [&](int v) {
-    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + 64 * v));
-  };
-  if constexpr (kBits == 8) {
-#pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) codes[v] = _mm256_xor_si256(load(v), _mm256_set1_epi8(-128));
-  } else {
-    const __m256i low = _mm256_set1_epi8(15);
-#pragma GCC unroll 4
-    for (int v = 0; v < 4; ++v) {
-      const __m256i both = load(v);
-      codes[v] = _mm256_and_si256(both, low);
-      codes[v + 4] = _mm256_and_si256(_mm256_srli_epi16(both, 4), low);
-    }
-  }
-}
 
 /// Per row, the sum over 32 columns of (code - kCentre) * x, for row t of a tile.
 template <int kBits, int kCentre, int kT>
@@ -111,16 +98,8 @@ inline __m256i dot_block(const __m256i* codes, const QuantizedBlock<kT>& block, 
     __builtin_memcpy(&bytes, x + 4 * v, 4);
     return _mm256_set1_epi32(bytes);
   };
-  if constexpr (kBits == 4) {
-    // At most 8 * 2 * 15 * 127 = 30,480: fits int16.
-    __m256i sum = _mm256_maddubs_epi16(codes[0], four(0));
-#pragma GCC unroll 8
-    for (int v = 1; v < 8; ++v) sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes[v], four(v)));
-    const __m256i wide = _mm256_madd_epi16(sum, ones);
-    if constexpr (kCentre == 0) return wide;
-    return _mm256_add_epi32(wide, _mm256_set1_epi32(block.minus_8[t]));
-  } else {
-    // |code - 128| <= 128 and |x| <= 127: a pair of products fits int16.
+  if constexpr (kBits == 8) {
+    // Codes are signed here, |code - 128| <= 128 and |x| <= 127: a pair of products fits int16.
     __m256i sum = _mm256_setzero_si256();
 #pragma GCC unroll 8
     for (int v = 0; v < 8; ++v) {
@@ -130,9 +109,82 @@ inline __m256i dot_block(const __m256i* codes, const QuantizedBlock<kT>& block, 
     }
     if constexpr (kCentre == 128) return sum;
     return _mm256_sub_epi32(sum, _mm256_set1_epi32(block.minus_128[t]));
+  } else {
+    // Pairs of products that fit int16 together: 8 * 2 * 15 * 127 = 30,480; 4 * 2 * 31 * 127 = 31,496;
+    // 2 * 2 * 63 * 127 = 32,004.
+    constexpr int kFit = kBits <= 4 ? 8 : kBits == 5 ? 4 : 2;
+    __m256i wide = _mm256_setzero_si256();
+    if constexpr (kCentre == 8) wide = _mm256_set1_epi32(block.minus_8[t]);
+    if constexpr (kCentre == 16) wide = _mm256_slli_epi32(_mm256_set1_epi32(block.minus_8[t]), 1);
+#pragma GCC unroll 8
+    for (int first = 0; first < 8; first += kFit) {
+      __m256i sum = _mm256_maddubs_epi16(codes[first], four(first));
+#pragma GCC unroll 8
+      for (int v = first + 1; v < first + kFit; ++v) {
+        sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes[v], four(v)));
+      }
+      wide = _mm256_add_epi32(wide, _mm256_madd_epi16(sum, ones));
+    }
+    return wide;
   }
 }
 
 #endif
+
+/// Eight vectors of four nibble planes.
+inline void unpack_nibbles(const std::byte* planes, Lanes::I* codes) {
+  const Lanes::I mask = Lanes::bytes(15);
+#pragma GCC unroll 4
+  for (int p = 0; p < 4; ++p) {
+    const Lanes::I both = Lanes::load_codes(planes + 64 * p);
+    codes[p] = Lanes::bit_and(both, mask);
+    codes[p + 4] = Lanes::bit_and(Lanes::shift_down<4>(both), mask);
+  }
+}
+
+/// Two bits of each of eight vectors from two crumb planes, moved up by kUp; added to `codes` if kAdd.
+template <int kUp, bool kAdd>
+inline void unpack_crumbs(const std::byte* planes, Lanes::I* codes) {
+  const Lanes::I mask = Lanes::bytes(3 << kUp);
+#pragma GCC unroll 2
+  for (int p = 0; p < 2; ++p) {
+    const Lanes::I four = Lanes::load_codes(planes + 64 * p);
+    const auto put = [&](int v, Lanes::I shifted) {
+      const Lanes::I part = Lanes::bit_and(shifted, mask);
+      codes[v] = kAdd ? Lanes::bit_or(codes[v], part) : part;
+    };
+    put(4 * p, Lanes::shift_down<0 - kUp>(four));
+    put(4 * p + 1, Lanes::shift_down<2 - kUp>(four));
+    put(4 * p + 2, Lanes::shift_down<4 - kUp>(four));
+    put(4 * p + 3, Lanes::shift_down<6 - kUp>(four));
+  }
+}
+
+/// Adds bit v of the plane to vector v, at bit kUp.
+template <int kUp, int kVector = 0>
+inline void unpack_bits(Lanes::I plane, Lanes::I* codes) {
+  if constexpr (kVector < 8) {
+    const Lanes::I bit = Lanes::bit_and(Lanes::shift_down<kVector - kUp>(plane), Lanes::bytes(1 << kUp));
+    codes[kVector] = Lanes::bit_or(codes[kVector], bit);
+    unpack_bits<kUp, kVector + 1>(plane, codes);
+  }
+}
+
+/// The eight code vectors of one block (panels.h), of the rows that `block` points at. 8-bit codes become
+/// code - 128 on AVX2.
+template <int kBits>
+inline void unpack_block(const std::byte* block, Lanes::I* codes) {
+  if constexpr (kBits == 8) {
+#pragma GCC unroll 8
+    for (int v = 0; v < 8; ++v) codes[v] = Lanes::signed_codes(Lanes::load_codes(block + 64 * v));
+  } else if constexpr (kBits >= 4) {
+    unpack_nibbles(block, codes);
+    if constexpr (kBits == 5) unpack_bits<4>(Lanes::load_codes(block + 4 * 64), codes);
+    if constexpr (kBits == 6) unpack_crumbs<4, true>(block + 4 * 64, codes);
+  } else {
+    unpack_crumbs<0, false>(block, codes);
+    if constexpr (kBits == 3) unpack_bits<2>(Lanes::load_codes(block + 2 * 64), codes);
+  }
+}
 
 }  // namespace skua::cpu::SKUA_ISA
