@@ -103,7 +103,8 @@ std::string range_text(const Sequence& range, int64_t start, int64_t stop, int64
 }  // namespace
 
 Result<Value> Runtime::attribute(const Value& base, const std::string& name) {
-  if (base.is_undefined()) return type_error(base.as_string());
+  const bool internal = name.starts_with("__") && name.ends_with("__");
+  if (base.is_undefined() && !internal) return type_error(base.as_string());
   Value out;
   if (own_attribute(*this, base, name, out)) return out;
   if (base.is_dict()) {
@@ -139,7 +140,7 @@ Result<Value> Runtime::slice(const Value& base, const Value& start, const Value&
   }
   const bool sliceable = base.has_flavor(Flavor::kList) || base.has_flavor(Flavor::kTuple) ||
                          base.has_flavor(Flavor::kGroup) || base.has_flavor(Flavor::kRange);
-  if (!sliceable) return no_attribute(base, "slice");
+  if (!sliceable) return type_error("'" + std::string(type_name(base)) + "' object cannot be sliced");
   const std::vector<Value>& items = base.as_sequence().items;
   SKUA_ASSIGN_OR_RETURN(const SliceBounds b,
                         slice_bounds(start, stop, step_value, static_cast<int64_t>(items.size())));

@@ -58,7 +58,9 @@ class Macro : public Object {
     }
     auto rest = std::make_shared<Dict>();
     bool has_caller = false;
-    for (const auto& [name, value] : args.keyword) {
+    for (const auto& pair : args.keyword) {
+      const std::string& name = pair.first;
+      const Value& value = pair.second;
       const auto param = std::find_if(stmt_.params.begin(), stmt_.params.end(),
                                       [&](const Param& p) { return p.name == name; });
       if (param != stmt_.params.end()) {

@@ -20,8 +20,11 @@ R map_attribute(Runtime& runtime, const Items& all, Args& args) {
   return runtime.adopt(Value::sequence(std::move(out), Flavor::kGenerator));
 }
 
+// What a filter goes over: nothing at all for anything false (0, none).
+Result<Items> items_of(Runtime& runtime, const Value& v) { return truthy(v) ? runtime.iterate(v) : Items(); }
+
 R map(Runtime& runtime, const Value& v, Args& args) {
-  SKUA_ASSIGN_OR_RETURN(const Items all, runtime.iterate(v));
+  SKUA_ASSIGN_OR_RETURN(const Items all, items_of(runtime, v));
   bool by_attribute = args.positional.empty();
   for (const auto& [name, value] : args.keyword)
     by_attribute = by_attribute && (name == "attribute" || name == "default");
@@ -45,7 +48,7 @@ enum class Keep : uint8_t { kMatching, kOthers };
 
 template <By by, Keep keep>
 R select(Runtime& runtime, const Value& v, Args& args) {
-  SKUA_ASSIGN_OR_RETURN(const Items all, runtime.iterate(v));
+  SKUA_ASSIGN_OR_RETURN(const Items all, items_of(runtime, v));
   size_t used = 0;
   AttributePath path;
   if (by == By::kAttribute) {

@@ -75,7 +75,8 @@ R replace(Runtime& runtime, const Value& v, Args& args) {
 
 R indent(Runtime& runtime, const Value& v, Args& args) {
   SKUA_ASSIGN_OR_RETURN(const Bound b, Bound::bind(args, {"width", "first", "blank"}));
-  SKUA_ASSIGN_OR_RETURN(const std::string text, runtime.text_of(v));
+  if (!v.is_string()) return type_error("needs a text, not " + std::string(type_name(v)));
+  const std::string& text = v.as_string();
   std::string margin = "    ";
   if (b.has(0) && b.at(0).is_string()) margin = b.at(0).as_string();
   if (b.has(0) && !b.at(0).is_string()) {
@@ -109,7 +110,11 @@ R truncate(Runtime& runtime, const Value& v, Args& args) {
   SKUA_ASSIGN_OR_RETURN(const int64_t length, b.integer(0, 255));
   SKUA_ASSIGN_OR_RETURN(const std::string end, b.string(2, "..."));
   SKUA_ASSIGN_OR_RETURN(const int64_t leeway, b.integer(3, 5));
-  SKUA_ASSIGN_OR_RETURN(const std::string text, runtime.text_of(v));
+  if (!v.is_string()) {
+    SKUA_ASSIGN_OR_RETURN(const int64_t n, runtime.length(v));
+    return n <= length + leeway ? R(v) : type_error("needs a text, not " + std::string(type_name(v)));
+  }
+  const std::string& text = v.as_string();
   const std::u32string chars = text::to_utf32(text);
   const auto n_end = static_cast<int64_t>(text::count_chars(end));
   if (length < n_end || leeway < 0)
@@ -135,19 +140,44 @@ R wordcount(Runtime& runtime, const Value& v, Args&) {
   return Value::integer(n);
 }
 
-R url_encode(Runtime& runtime, const Value& v, Args&) {
-  if (v.is_dict() || (v.is_sequence() && !v.is_string())) return type_error("only texts can be encoded");
-  SKUA_ASSIGN_OR_RETURN(const std::string text, runtime.text_of(v));
+enum class UrlPart : uint8_t { kPath, kQuery };
+
+std::string url_quoted(std::string_view text, UrlPart part) {
   static constexpr std::string_view kDigits = "0123456789ABCDEF";
-  static constexpr std::string_view kSafe = "_.-~/";
   std::string out;
   for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-    if (plain || kSafe.find(c) != std::string_view::npos) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') ||
+                       std::string_view("_.-~").find(c) != std::string_view::npos;
+    if (plain || (c == '/' && part == UrlPart::kPath)) {
       out += c;
+    } else if (c == ' ' && part == UrlPart::kQuery) {
+      out += '+';
     } else {
       out += {'%', kDigits[static_cast<uint8_t>(c) >> 4], kDigits[static_cast<uint8_t>(c) & 15]};
     }
+  }
+  return out;
+}
+
+R url_encode(Runtime& runtime, const Value& v, Args&) {
+  if (!v.is_dict() && !v.is_sequence() && !v.is_undefined()) {
+    SKUA_ASSIGN_OR_RETURN(const std::string text, runtime.text_of(v));
+    return runtime.make_string(url_quoted(text, UrlPart::kPath));
+  }
+  std::vector<Value> pairs;
+  if (v.is_dict()) {
+    for (const auto& [key, value] : v.as_dict().items) pairs.push_back(Value::sequence({key, value}));
+  } else {
+    SKUA_ASSIGN_OR_RETURN(pairs, runtime.iterate(v));
+  }
+  std::string out;
+  for (const Value& pair : pairs) {
+    SKUA_ASSIGN_OR_RETURN(const std::vector<Value> parts, runtime.iterate(pair));
+    if (parts.size() != 2) return type_error("expected pairs of key and value");
+    SKUA_ASSIGN_OR_RETURN(const std::string key, runtime.text_of(parts[0]));
+    SKUA_ASSIGN_OR_RETURN(const std::string value, runtime.text_of(parts[1]));
+    out += (out.empty() ? "" : "&") + url_quoted(key, UrlPart::kQuery) + "=" +
+           url_quoted(value, UrlPart::kQuery);
   }
   return runtime.make_string(std::move(out));
 }
@@ -306,6 +336,7 @@ R round_value(Runtime&, const Value& v, Args& args) {
 
 R file_size(Runtime&, const Value& v, Args& args) {
   SKUA_ASSIGN_OR_RETURN(const Bound b, Bound::bind(args, {"binary"}));
+  if (!v.is_number() && !v.is_string()) return type_error("needs a number");
   double bytes = v.is_number() ? v.as_double() : 0;
   if (v.is_string() && !parse_float(v.as_string(), bytes))
     return type_error("could not convert string to float");

@@ -189,21 +189,22 @@ Result<std::vector<Value>> Interpreter::loop_items(const Stmt& stmt, Scope* scop
 Result<Interpreter::Flow> Interpreter::run_for(const Stmt& stmt, Scope* scope, const Value& iterable,
                                                int depth, std::string& out) {
   SKUA_ASSIGN_OR_RETURN(std::vector<Value> items, loop_items(stmt, scope, iterable));
-  if (items.empty()) {
-    const ScopeUse inner(*this, scope);
-    return run(stmt.otherwise, inner.get(), out);
-  }
   const auto loop = make_loop(*this, stmt, scope, std::move(items), depth);
   const Value loop_value = Value::object(loop);
+  bool completed = false;
   for (size_t i = 0; i < loop->size(); ++i) {
     loop->move_to(i);
     const ScopeUse inner(*this, scope);
     inner.get()->set("loop", loop_value);
     SKUA_RETURN_IF_ERROR(assign(stmt.target, loop->item(i), inner.get(), stmt.line));
     SKUA_ASSIGN_OR_RETURN(const Flow flow, run(stmt.body, inner.get(), out));
+    completed = completed || flow == Flow::kNext;
     if (flow == Flow::kBreak) break;
   }
-  return Flow::kNext;
+  // As in Jinja2, `else` runs unless some turn of the body reached its end without break or continue.
+  if (completed || stmt.otherwise.empty()) return Flow::kNext;
+  const ScopeUse inner(*this, scope);
+  return run(stmt.otherwise, inner.get(), out);
 }
 
 Result<std::string> Interpreter::run_loop_again(const Stmt& loop, Scope* scope, const Value& items,

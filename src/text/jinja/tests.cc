@@ -19,14 +19,16 @@ R is_defined(Runtime&, const Value& v, Args&) { return !v.is_undefined(); }
 R is_number(Runtime&, const Value& v, Args&) { return v.is_number(); }
 R is_true(Runtime&, const Value& v, Args&) { return v.is_bool() && v.as_int() != 0; }
 R is_false(Runtime&, const Value& v, Args&) { return v.is_bool() && v.as_int() == 0; }
-R is_callable(Runtime&, const Value& v, Args&) { return v.is_object() && v.as_object().callable(); }
+R is_callable(Runtime&, const Value& v, Args&) {
+  return v.is_undefined() || (v.is_object() && v.as_object().callable());
+}
 R is_escaped(Runtime&, const Value&, Args&) { return false; }
 R is_iterable(Runtime&, const Value& v, Args&) {
   return v.is_sequence() || v.is_dict() || v.is_string() || v.is_undefined();
 }
 
 R is_sequence(Runtime&, const Value& v, Args&) {
-  if (v.is_undefined()) return false;  // has a length but refuses items
+  if (v.is_undefined()) return true;
   const bool view = v.has_flavor(Flavor::kDictKeys) || v.has_flavor(Flavor::kDictValues) ||
                     v.has_flavor(Flavor::kDictItems) || v.has_flavor(Flavor::kGenerator);
   return v.is_string() || v.is_dict() || (v.is_sequence() && !view);
