@@ -63,7 +63,12 @@ std::string rates(const Usage& usage) {
   std::string out = part("prompt ", usage.prompt_tokens, n_prompt, usage.prompt_seconds);
   if (usage.cached_tokens > 0) out += " (" + std::to_string(usage.cached_tokens) + " cached)";
   // The first token of a reply comes with the prompt.
-  return out + part("; reply ", usage.completion_tokens, usage.completion_tokens - 1, usage.decode_seconds);
+  out += part("; reply ", usage.completion_tokens, usage.completion_tokens - 1, usage.decode_seconds);
+  if (usage.drafted_tokens > 0) {
+    out += " (guessed " + std::to_string(usage.drafted_tokens) + ", right " +
+           std::to_string(usage.accepted_tokens) + ")";
+  }
+  return out;
 }
 
 void print_rates(const Usage& usage) { std::fprintf(stderr, "%s\n", rates(usage).c_str()); }

@@ -92,12 +92,17 @@ EngineOptions engine_options(const OptionValues& options) {
 
 Result<std::unique_ptr<Engine>> load_engine(const OptionValues& options, const std::string& model,
                                             const EngineOptions& engine_options) {
+  EngineOptions wanted = engine_options;
+  if (!wanted.draft.empty()) {
+    SKUA_ASSIGN_OR_RETURN(const auto path, locate_model(options, wanted.draft));
+    wanted.draft = path.string();
+  }
   const auto start = std::chrono::steady_clock::now();
   SKUA_ASSIGN_OR_RETURN(auto checkpoint, open_model(options, model));
   log_info(line("file", checkpoint->source()));
   Result<std::unique_ptr<Engine>> engine = [&] {
     ProgressBar bar("Loading");
-    return Engine::open(std::move(checkpoint), engine_options,
+    return Engine::open(std::move(checkpoint), wanted,
                         [&](uint64_t done, uint64_t total) { bar.update(done, total); });
   }();
   if (!engine.ok()) return engine;

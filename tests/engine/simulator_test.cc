@@ -190,6 +190,7 @@ class Client {
     }
     ++n_submitted;
     for (int32_t c = 0; c < request.n_choices; ++c) open_[{id->value(), c}] = {};
+    submitted_[id->value()] = sim_.clock;
     requests_[id->value()] = std::move(request);
   }
 
@@ -208,6 +209,7 @@ class Client {
       ids.insert(ids.end(), event.ids.begin(), event.ids.end());
       if (event.finish == FinishReason::kNone) continue;
       ++counts[event.finish];
+      note_start(event);
       const auto want = solo(requests_[event.seq.value()], event.choice, context_);
       if (event.finish == FinishReason::kStop || event.finish == FinishReason::kLength) {
         n_mismatches += ids == want ? 0 : 1;
@@ -219,6 +221,19 @@ class Client {
     }
   }
 
+  /// Counts replies that started before an earlier one of the same priority.
+  int n_overtakings() const {
+    int n = 0;
+    for (const auto& [priority, starts] : starts_) {
+      double latest = 0;
+      for (const auto& [id, start] : starts) {
+        n += start < latest - 1e-9 ? 1 : 0;
+        latest = std::max(latest, start);
+      }
+    }
+    return n;
+  }
+
   uint64_t random() { return rng_(); }
   size_t n_open() const { return open_.size(); }
 
@@ -228,11 +243,19 @@ class Client {
   std::map<FinishReason, int> counts;
 
  private:
+  void note_start(const StreamEvent& event) {
+    if (event.choice != 0 || event.usage.completion_tokens == 0) return;  // may have ended before it started
+    const uint64_t id = event.seq.value();
+    starts_[requests_[id].priority][id] = submitted_[id] + event.usage.queue_seconds;
+  }
+
   Simulation& sim_;
   std::mt19937_64 rng_;
   int32_t context_;
   std::map<std::pair<uint64_t, int32_t>, std::vector<int32_t>> open_;
   std::map<uint64_t, GenerateRequest> requests_;
+  std::map<uint64_t, double> submitted_;
+  std::map<int32_t, std::map<uint64_t, double>> starts_;  // by priority, then in order of arrival
 };
 
 void print_counters(uint64_t seed, const Client& client, const CoreCounters& c) {
@@ -260,6 +283,7 @@ std::map<FinishReason, int> simulate(uint64_t seed, int n_requests, int32_t n_pa
     if (::testing::Test::HasFailure()) return client.counts;
   }
   EXPECT_EQ(client.n_mismatches, 0);
+  EXPECT_EQ(client.n_overtakings(), 0) << "not first in, first out within a priority";
   EXPECT_EQ(client.n_open(), 0u) << "replies that never ended";
   EXPECT_LE(sim.runner.most_pages, n_pages);
   sim.runner.cache().prefixes().clear(sim.runner.step());
