@@ -13,6 +13,7 @@ Exit run_command(const CommandInput& input);             // run.cc
 Exit batch_command(const CommandInput& input);           // batch.cc
 Exit inspect_command(const CommandInput& input);         // inspect.cc
 Exit bench_command(const CommandInput& input);           // bench.cc
+Exit perplexity_command(const CommandInput& input);      // perplexity.cc
 Exit tokenize_command(const CommandInput& input);        // tokenize.cc
 Exit apply_template_command(const CommandInput& input);  // apply_template.cc
 Exit list_command(const CommandInput& input);            // list.cc

@@ -55,6 +55,8 @@ enum class Opt : uint8_t {
   kDraft,
   kMaxDraft,
   kTrace,
+  kFile,
+  kWindow,
   kVerbose,
   kCount,
 };
