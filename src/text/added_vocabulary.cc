@@ -91,7 +91,7 @@ Result<AddedVocabulary> AddedVocabulary::make(std::vector<AddedToken> tokens, co
   AddedVocabulary out;
   out.tokens_ = std::move(tokens);
   for (uint32_t i = 0; i < out.tokens_.size(); ++i) {
-    const AddedToken& token = out.tokens_[i];
+    AddedToken& token = out.tokens_[i];
     if (token.content.empty()) continue;
     out.by_id_[token.id] = i;
     out.by_content_[token.content] = i;
@@ -102,6 +102,7 @@ Result<AddedVocabulary> AddedVocabulary::make(std::vector<AddedToken> tokens, co
       SKUA_RETURN_IF_ERROR(normalizer->normalize(text));
       spelling = std::string(text.text());
     }
+    token.shown = spelling;
     if (spelling.empty()) continue;
     auto& tries =
         out.tries_[static_cast<size_t>(token.normalized ? AddedStage::kNormalized : AddedStage::kRaw)];

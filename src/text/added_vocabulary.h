@@ -23,6 +23,7 @@ struct AddedToken {
   bool rstrip = false;       // ... and to its right
   bool normalized = false;   // looked for after normalization, in its normalized spelling
   bool special = false;      // left out by SkipSpecial::kYes
+  std::string shown = {};    // how it decodes: its normalized spelling when `normalized`; filled in by make()
 };
 
 /// A part of a text: an added token, or text between two (id < 0).

@@ -86,7 +86,7 @@ class Pipeline : public Tokenizer, private Spellings {
 
   std::string_view spelling(int32_t id) const override {
     const AddedToken* token = added_.by_id(id);
-    return token != nullptr ? std::string_view(token->content) : spec_.model->spelling(id);
+    return token != nullptr ? std::string_view(token->shown) : spec_.model->spelling(id);
   }
   bool knows(int32_t id) const { return added_.by_id(id) != nullptr || spec_.model->contains(id); }
   const Decoder& decoder() const { return *spec_.decoder; }

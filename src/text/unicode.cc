@@ -8,6 +8,7 @@
 #include <unicode/uscript.h>
 
 #include "base/check.h"
+#include "text/hf_unicode.h"
 #include "text/utf8.h"
 
 namespace skua::text {
@@ -116,7 +117,9 @@ int32_t script_code(char32_t c) {
 
 namespace {
 
-int32_t break_kind(char32_t c) { return u_getIntPropertyValue(icu(c), UCHAR_GRAPHEME_CLUSTER_BREAK); }
+int32_t break_kind(char32_t c) {
+  return u_getIntPropertyValue(icu(hf_stand_in(c)), UCHAR_GRAPHEME_CLUSTER_BREAK);
+}
 bool is_pictographic(char32_t c) { return u_hasBinaryProperty(icu(c), UCHAR_EXTENDED_PICTOGRAPHIC); }
 
 struct ClusterState {

@@ -28,8 +28,7 @@ def _bpe(corpus, normalizer, pre, decoder, post=None, size=3000, **model):
     tokenizer.decoder = decoder
     alphabet = pre_tokenizers.ByteLevel.alphabet() if "ByteLevel" in str(type(decoder)) else []
     trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False,
-                                  end_of_word_suffix=model.get("end_of_word_suffix"),
-                                  continuing_subword_prefix=model.get("continuing_subword_prefix"))
+                                  **{k: v for k, v in model.items() if k in ("end_of_word_suffix", "continuing_subword_prefix")})
     tokenizer.train_from_iterator(corpus, trainer)
     if post:
         tokenizer.post_processor = post

@@ -80,10 +80,15 @@ class Unigram : public Model {
   std::optional<int32_t> unknown() const override { return spec_.unk; }
 
  private:
+  // SentencePiece compares sums as doubles and keeps them as floats.
   void offer(Best& node, double score, int32_t id, size_t begin) const {
-    if (spec_.single_precision) score = static_cast<float>(score);
     if (node.begin != UINT32_MAX && score <= node.score) return;
-    node = {score, id, static_cast<uint32_t>(begin)};
+    node = {spec_.single_precision ? static_cast<float>(score) : score, id, static_cast<uint32_t>(begin)};
+  }
+
+  double unknown_path(double here) const {
+    const double score = unknown_score_ + here;
+    return spec_.single_precision ? static_cast<float>(score) : score;
   }
 
   Status fill_lattice(std::string_view piece, UnigramScratch& s) const {
@@ -99,7 +104,7 @@ class Unigram : public Model {
       if (!has_single) {
         if (!spec_.unk)
           return invalid_argument("[unigram] a character is unknown and there is no unknown token");
-        offer(s.best[begin + char_length], unknown_score_ + here, *spec_.unk, begin);
+        offer(s.best[begin + char_length], unknown_path(here), *spec_.unk, begin);
       }
       begin += char_length;
     }

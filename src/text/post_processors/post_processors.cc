@@ -59,7 +59,8 @@ class OffsetTrimmer : public PostProcessor {
     size_t leading = 0, trailing = 0;
     while (leading < token.size() && is_space(token[leading])) ++leading;
     while (trailing < token.size() && is_space(token[token.size() - 1 - trailing])) ++trailing;
-    if (leading > 0 && (first || span.begin == 0) && prefix_space_) --leading;
+    // With add_prefix_space, one leading space of the first token is the one that was put there.
+    if (leading == 1 && (first || span.begin == 0) && prefix_space_) leading = 0;
     for (; leading > 0 && span.begin < span.end; --leading) {
       span.begin += static_cast<uint32_t>(utf8_length(input[span.begin]));
     }

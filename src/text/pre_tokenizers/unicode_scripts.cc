@@ -2,6 +2,7 @@
 // them. Source: HF tokenizers 0.23, pre_tokenizers/unicode_scripts/pre_tokenizer.rs.
 #include <unicode/uscript.h>
 
+#include "text/hf_unicode.h"
 #include "text/pre_tokenizers/pre_tokenizers.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -13,7 +14,7 @@ constexpr int32_t kAny = USCRIPT_UNKNOWN;
 constexpr int32_t kNone = -1;
 
 int32_t joined_script(char32_t c) {
-  if (c == U' ') return kAny;
+  if (c == U' ' || !hf_has_script(c)) return kAny;
   if (c == 0x30fc) return USCRIPT_HAN;
   const int32_t script = script_code(c);
   return script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA ? static_cast<int32_t>(USCRIPT_HAN)

@@ -44,7 +44,7 @@ Result<std::unique_ptr<Model>> make_model(const SentencePieceVocab& vocab) {
     const float highest = *std::max_element(vocab.scores.begin(), vocab.scores.end());
     for (size_t i = 0; i < usable.size(); ++i) {  // user-defined pieces always win
       if (vocab.types[i] != PieceType::kUserDefined) continue;
-      spec.scores[i] = static_cast<float>(vocab.pieces[i].size()) * highest - 0.1F;
+      spec.scores[i] = static_cast<float>(vocab.pieces[i].size()) * highest - 0.1;
     }
     spec.in_lattice = std::move(usable);
     spec.unk = unk;
