@@ -12,6 +12,7 @@ LLAMA3 = QWEN.replace(r"\p{N}|", r"\p{N}{1,3}|")
 O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
          r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
          r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+DEFAULT_SIZE = 3000
 SPECIAL = ["<s>", "</s>", "<|im_start|>", "<|im_end|>"]
 
 
@@ -19,7 +20,7 @@ def _split(pattern):
     return pre_tokenizers.Split(Regex(pattern), "isolated", invert=False)
 
 
-def _bpe(corpus, normalizer, pre, decoder, post=None, size=3000, **model):
+def _bpe(corpus, normalizer, pre, decoder, post=None, **model):
     tokenizer = Tokenizer(models.BPE(**{k: v for k, v in model.items() if k not in ("ignore_merges",)}))
     if normalizer:
         tokenizer.normalizer = normalizer
@@ -27,7 +28,7 @@ def _bpe(corpus, normalizer, pre, decoder, post=None, size=3000, **model):
         tokenizer.pre_tokenizer = pre
     tokenizer.decoder = decoder
     alphabet = pre_tokenizers.ByteLevel.alphabet() if "ByteLevel" in str(type(decoder)) else []
-    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False,
+    trainer = trainers.BpeTrainer(vocab_size=DEFAULT_SIZE, special_tokens=SPECIAL, initial_alphabet=alphabet, show_progress=False,
                                   **{k: v for k, v in model.items() if k in ("end_of_word_suffix", "continuing_subword_prefix")})
     tokenizer.train_from_iterator(corpus, trainer)
     if post:
@@ -87,7 +88,7 @@ def trained(corpus, charsmap):
     unigram.normalizer = normalizers.Sequence([normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
     unigram.pre_tokenizer = pre_tokenizers.Metaspace()
     unigram.decoder = decoders.Metaspace()
-    unigram.train_from_iterator(corpus[:60], trainers.UnigramTrainer(vocab_size=1500, special_tokens=["<unk>", *SPECIAL],
+    unigram.train_from_iterator(corpus[:60], trainers.UnigramTrainer(vocab_size=DEFAULT_SIZE // 2, special_tokens=["<unk>", *SPECIAL],
                                                                      unk_token="<unk>", show_progress=False))
     out["unigram, NFKC"] = unigram
     out["mt5 style, charsmap and bytes"] = _edited(unigram, lambda d: (
@@ -98,7 +99,7 @@ def trained(corpus, charsmap):
     bert.normalizer = normalizers.BertNormalizer(lowercase=False)
     bert.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     bert.decoder = decoders.WordPiece()
-    bert.train_from_iterator(corpus, trainers.WordPieceTrainer(vocab_size=2000, special_tokens=["[UNK]", "[CLS]", "[SEP]"],
+    bert.train_from_iterator(corpus, trainers.WordPieceTrainer(vocab_size=DEFAULT_SIZE, special_tokens=["[UNK]", "[CLS]", "[SEP]"],
                                                                show_progress=False))
     bert.post_processor = processors.BertProcessing(("[SEP]", 2), ("[CLS]", 1))
     out["wordpiece, cased"] = bert
@@ -106,7 +107,7 @@ def trained(corpus, charsmap):
     words.normalizer = normalizers.Sequence([normalizers.NFD(), normalizers.StripAccents(), normalizers.Strip()])
     words.pre_tokenizer = pre_tokenizers.Whitespace()
     words.decoder = decoders.CTC(pad_token="<s>")
-    words.train_from_iterator(corpus, trainers.WordLevelTrainer(vocab_size=2000, special_tokens=["<unk>", *SPECIAL],
+    words.train_from_iterator(corpus, trainers.WordLevelTrainer(vocab_size=DEFAULT_SIZE, special_tokens=["<unk>", *SPECIAL],
                                                                 show_progress=False))
     out["wordlevel, accents stripped"] = words
     scripts = _bpe(corpus, normalizers.NFKD(), pre_tokenizers.Sequence([

@@ -1,0 +1,62 @@
+"""Writes tests/text/fixtures: what the references say about small tokenizers and templates, for tests without network.
+
+usage: PYTHONPATH=.venv-parity /usr/bin/python3 tools/parity/fixtures.py    (tools/text_parity makes .venv-parity)
+"""
+import json
+import pathlib
+
+import main
+import templates
+import texts
+import vocabularies
+from random_templates import jobs
+from reference_jinja import render
+
+FOLDER = main.runner.ROOT / "tests" / "text" / "fixtures"
+SITE = main.runner.ROOT / ".venv-parity"
+KEPT = ["gpt2 style", "llama3 style, ignore_merges", "falcon style", "roberta style", "llama2 style, byte fallback",
+        "metaspace first", "clip style, end of word", "unigram, NFKC", "wordpiece, cased", "wordlevel, accents stripped",
+        "scripts, prefix inside words", "added-token flags"]
+
+
+def write(name, value):
+    (FOLDER / name).write_text(json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def tokenizers():
+    sources = sorted((main.runner.ROOT / "src" / "text").rglob("*.h")) + sorted((main.runner.ROOT / "docs").glob("*.md"))
+    corpus = [path.read_text("utf-8")[:6000] for path in sources]
+    vocabularies.DEFAULT_SIZE = 700
+    made = vocabularies.trained(corpus, main.model_charsmap(SITE / "ai21_tokenizer/resources/j2-tokenizer/j2-tokenizer.model"))
+    cases = [t for t in texts.special_texts() if len(t) < 400] + texts.random_strings(60, 99) + [c[:300] for c in corpus[:10]]
+    for name in KEPT:
+        expect = main.hf(made[name])
+        rows = []
+        for text in cases:
+            e = expect(text)
+            rows.append({"in": text, **e})
+        file = name.replace(",", "").replace(" ", "_") + ".json"
+        write(file, {"tokenizer": json.loads(made[name].to_str()), "cases": rows})
+
+
+def chats():
+    conversations = templates.conversations()
+    rows = []
+    for name, source in templates.templates().items():
+        cases = [{"variables": i, **({"error": True} if "error" in out else out)}
+                 for i, out in ((i, render(source, v)) for i, v in enumerate(conversations)) if i % 3 == len(rows) % 3]
+        rows.append({"name": name, "template": source, "cases": cases})
+    write("templates.json", {"variables": conversations, "templates": rows})
+    rows = []
+    for job in jobs(1500, seed=7):
+        out = render(job["template"], job["cases"][0])
+        if " object at 0x" not in str(out) and ("out" in out or len(rows) % 4 == 0):
+            rows.append({"template": job["template"], "variables": job["cases"][0], **({"error": True} if "error" in out else out)})
+    write("random_templates.json", rows[:300])
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    tokenizers()
+    chats()
+    print(sum(f.stat().st_size for f in FOLDER.iterdir()), "bytes in", len(list(FOLDER.iterdir())), "files")
