@@ -59,7 +59,7 @@ class Chat(ProgramTest):
             chat.expect("Ctrl-D or /bye leaves")
             chat.expect(PROMPT)
             chat.line("hi")
-            chat.expect(r"tok/s\r\n>>> ")
+            chat.expect(r"reply \d+ tokens[^\n]*\n>>> ")
             chat.signal()  # the same from another process
             chat.expect("Ctrl-D or /bye leaves")
             chat.expect(PROMPT)
