@@ -1,6 +1,7 @@
 // Repacking quantized weights into panels, once, at load.
 #include "backend/cpu/panels.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -95,6 +96,26 @@ void put_codes(int bits, const uint8_t* codes, int64_t row, std::byte* block) {
   }
 }
 
+/// The same for formats whose bytes already lie as a panel wants them: 4-bit GGUF blocks (whose nibbles are
+/// those of panels) and 8-bit codes. False for the others.
+bool copy_codes(const Format& format, const std::byte* row, int64_t n_blocks, std::byte* to) {
+  const bool affine = format.kind == FormatKind::kAffine;
+  const bool bytes = format.kind == FormatKind::kQ8_0 || (affine && format.bits == 8);
+  if (!bytes && format.kind != FormatKind::kQ4_0 && format.kind != FormatKind::kQ4_1) return false;
+  const BlockFields fields = affine ? BlockFields{32, 0, 0} : block_fields(format.kind);
+  const int64_t words = bytes ? 8 : 4;
+  const uint32_t flip = format.kind == FormatKind::kQ8_0 ? 0x80808080u : 0u;
+  for (int64_t b = 0; b < n_blocks; ++b) {
+    for (int64_t v = 0; v < words; ++v) {
+      uint32_t word;
+      std::memcpy(&word, row + b * fields.bytes + fields.codes + 4 * v, 4);
+      word ^= flip;
+      std::memcpy(to + (b * words + v) * 64, &word, 4);
+    }
+  }
+  return true;
+}
+
 /// Where the scale (plane 1) or offset (plane 2) of group `group` lies in the source.
 const std::byte* number_at(const EncodedMatrix& source, int plane, int64_t row, int64_t group,
                            uint64_t size) {
@@ -161,7 +182,9 @@ void pack_panel(const EncodedMatrix& source, const PackedWeight::Layout& layout,
   }
   for (int64_t r = 0; r < n_rows; ++r) {
     const std::byte* codes_from = source.row_plane(0, first + r);
-    for (int64_t b = 0; b < source.cols / kPanelCols; ++b) {
+    const int64_t n_blocks = source.cols / kPanelCols;
+    const bool copied = copy_codes(source.format, codes_from, n_blocks, planes[0] + r * 4);
+    for (int64_t b = 0; !copied && b < n_blocks; ++b) {
       uint8_t codes[kPanelCols];
       read_codes(source.format, codes_from, b, codes);
       put_codes(shape.bits, codes, r, planes[0] + b * panel_block_bytes(shape.bits));
