@@ -34,6 +34,18 @@ BlockFields block_fields(FormatKind kind) {
   }
 }
 
+/// Eight of our blocks make one of Q6_K: two halves of four quarters of 32 columns (tensor/decode_gguf.cc).
+constexpr int64_t kQ6Bytes = 210, kQ6Scales = 192, kQ6Scale = 208;
+void read_q6_k(const std::byte* row, int64_t block, uint8_t* out) {
+  const std::byte* at = row + block / 8 * kQ6Bytes;
+  const int64_t half = block % 8 / 4, quarter = block % 4;
+  for (int64_t i = 0; i < kPanelCols; ++i) {
+    const unsigned low = byte_at(at, half * 64 + quarter % 2 * 32 + i) >> (quarter / 2 * 4) & 15;
+    const unsigned high = byte_at(at, 128 + half * 32 + i) >> (quarter * 2) & 3;
+    out[i] = static_cast<uint8_t>(low | high << 4);
+  }
+}
+
 /// The 32 codes of block `block` of one row, unsigned.
 void read_codes(const Format& format, const std::byte* row, int64_t block, uint8_t* out) {
   if (format.kind == FormatKind::kAffine) {
@@ -45,6 +57,10 @@ void read_codes(const Format& format, const std::byte* row, int64_t block, uint8
       if (bit % 8 + format.bits > 8) window |= static_cast<unsigned>(byte_at(at, bit / 8 + 1)) << 8;
       out[i] = static_cast<uint8_t>(window >> (bit % 8) & mask);
     }
+    return;
+  }
+  if (format.kind == FormatKind::kQ6_K) {
+    read_q6_k(row, block, out);
     return;
   }
   const BlockFields fields = block_fields(format.kind);
@@ -139,6 +155,8 @@ std::optional<PanelFormat> panel_format(const Format& format) {
       return PanelFormat{.bits = 5, .has_offset = true};
     case FormatKind::kQ8_0:
       return PanelFormat{.bits = 8, .centre = 128};
+    case FormatKind::kQ6_K:
+      return PanelFormat{.bits = 6, .centre = 32, .has_sub_scales = true, .group_cols = kSubScaleCols};
     case FormatKind::kAffine:
       return PanelFormat{.bits = format.bits,
                          .has_offset = true,
@@ -158,6 +176,10 @@ PackedWeight::Layout panel_layout(const Format& format, int64_t rows, int64_t co
   layout.plane_row_bytes[0] = blocks * static_cast<uint64_t>(panel_block_bytes(panel.bits));
   layout.plane_row_bytes[1] = numbers;
   layout.plane_row_bytes[2] = panel.has_offset ? numbers : 0;
+  if (panel.has_sub_scales) {
+    layout.plane_row_bytes[1] = static_cast<uint64_t>(cols / kSubScaleCols * kPanelRows);
+    layout.plane_row_bytes[2] = static_cast<uint64_t>(cols / kSuperCols * kPanelRows) * 2;
+  }
   *bytes = 0;
   for (int plane = 0; plane < 3; ++plane) {
     layout.plane_offset[plane] = *bytes;
@@ -188,6 +210,15 @@ void pack_panel(const EncodedMatrix& source, const PackedWeight::Layout& layout,
       uint8_t codes[kPanelCols];
       read_codes(source.format, codes_from, b, codes);
       put_codes(shape.bits, codes, r, planes[0] + b * panel_block_bytes(shape.bits));
+    }
+    if (shape.has_sub_scales) {
+      for (int64_t g = 0; g < source.cols / kSubScaleCols; ++g) {
+        planes[1][g * kPanelRows + r] = codes_from[g / 16 * kQ6Bytes + kQ6Scales + g % 16];
+      }
+      for (int64_t g = 0; g < source.cols / kSuperCols; ++g) {
+        std::memcpy(planes[2] + (g * kPanelRows + r) * 2, codes_from + g * kQ6Bytes + kQ6Scale, 2);
+      }
+      continue;
     }
     for (int plane = 1; plane < (shape.has_offset ? 3 : 2); ++plane) {
       for (int64_t g = 0; g < source.cols / shape.group_cols; ++g) {

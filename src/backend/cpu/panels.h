@@ -20,17 +20,23 @@ namespace skua::cpu {
 constexpr int64_t kPanelRows = 16;
 constexpr int64_t kPanelCols = 32;
 
-/// How a format lies in panels. value = scale * (code - centre) (+ offset); code is unsigned.
+/// How a format lies in panels. value = scale * (code - centre) (+ offset); code is unsigned. With sub-scales
+/// (Q6_K) the second part holds an i8 per 16 columns and the third the f16 scale of 256 columns; their
+/// product is the scale.
 struct PanelFormat {
   int bits = 4;
   int centre = 0;
   bool has_offset = false;
+  bool has_sub_scales = false;
   DType scale_type = DType::kF16;
   int64_t group_cols = 32;
 };
 
 /// Empty for formats that have no panel form; they are decoded in the kernel.
 std::optional<PanelFormat> panel_format(const Format& format);
+
+constexpr int64_t kSubScaleCols = 16;  // Q6_K
+constexpr int64_t kSuperCols = 256;
 
 constexpr int64_t panel_block_bytes(int bits) { return kPanelRows * kPanelCols * bits / 8; }
 constexpr int64_t n_panels(int64_t rows) { return (rows + kPanelRows - 1) / kPanelRows; }
@@ -42,8 +48,8 @@ PackedWeight::Layout panel_layout(const Format& format, int64_t rows, int64_t co
 void pack_panel(const EncodedMatrix& source, const PackedWeight::Layout& layout, int64_t panel,
                 std::byte* base);
 
-/// Bytes of one quantized activation row: per 32 columns 32 codes and 4 numbers (kernels/quantize.h).
-constexpr int64_t kQuantizedBlockBytes = kPanelCols + 16;
+/// Bytes of one quantized activation row: per 32 columns 32 codes and 5 numbers (kernels/quantize.h).
+constexpr int64_t kQuantizedBlockBytes = kPanelCols + 20;
 constexpr int64_t quantized_row_bytes(int64_t k) {
   return (k + kPanelCols - 1) / kPanelCols * kQuantizedBlockBytes;
 }

@@ -39,12 +39,14 @@ void quantize_into(const float* x, int64_t k, int index, std::byte* tile) {
       return min(bound, max(zero() - bound, q));
     };
     int8_t* codes = block->codes[index];
-    const int32_t sum = put_codes(quantize(first), codes) + put_codes(quantize(second), codes + 16);
+    const int32_t first_sum = put_codes(quantize(first), codes);
+    const int32_t sum = first_sum + put_codes(quantize(second), codes + 16);
     const float scale = !finite ? __builtin_nanf("") : tiny ? 0.0f : amax / 127.0f;
     block->scale[index] = scale;
     block->sum[index] = scale * static_cast<float>(sum);
     block->minus_8[index] = -8 * sum;
     block->minus_128[index] = -128 * sum;
+    block->first_8[index] = -8 * first_sum;
   }
 }
 

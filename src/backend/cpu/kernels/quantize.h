@@ -19,6 +19,7 @@ struct QuantizedBlock {
   float sum[kT];          // scale times the sum of the codes
   int32_t minus_8[kT];    // -8 times the sum of the codes
   int32_t minus_128[kT];  // -128 times
+  int32_t first_8[kT];    // -8 times the sum of the first 16 codes
 };
 static_assert(sizeof(QuantizedBlock<1>) == kQuantizedBlockBytes);
 static_assert(sizeof(QuantizedBlock<8>) == 8 * kQuantizedBlockBytes);

@@ -80,6 +80,12 @@ void panel_row(const EmbedArgs& args, const PlaneView& table, int64_t row, float
       }
     };
     const auto q = static_cast<float>(code - shape.centre);
+    if (shape.has_sub_scales) {
+      const std::byte* sub = table.row(1, panel) + k / kSubScaleCols * kPanelRows + r;
+      const std::byte* scale_at = table.row(2, panel) + (k / kSuperCols * kPanelRows + r) * 2;
+      y[k] = f16_value(scale_at) * static_cast<float>(load_as<int8_t>(sub)) * q;
+      continue;
+    }
     y[k] = shape.has_offset ? __builtin_fmaf(number(1), q, number(2)) : number(1) * q;
   }
 }

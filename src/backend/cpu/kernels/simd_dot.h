@@ -19,6 +19,9 @@ struct Lanes {  // one number per row
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
   static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
   static I load_codes(const std::byte* p) { return _mm512_loadu_si512(p); }
+  static F load_s8(const std::byte* p) {
+    return to_float(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+  }
   static I signed_codes(I a) { return a; }  // dot_block takes them unsigned
   static I bytes(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
   static I bit_and(I a, I b) { return _mm512_and_si512(a, b); }
@@ -57,6 +60,20 @@ inline __m512i dot_block(const __m512i* codes, const QuantizedBlock<kT>& block, 
   return sum;
 }
 
+/// Per row, the sums over the first and the last 16 columns of (code - 32) * x; codes of 6 bits.
+template <int kT>
+inline void dot_halves(const __m512i* codes, const QuantizedBlock<kT>& block, int t, __m512i* sums) {
+  const __m512i first = _mm512_set1_epi32(block.first_8[t]), both = _mm512_set1_epi32(block.minus_8[t]);
+  sums[0] = _mm512_slli_epi32(first, 2);
+  sums[1] = _mm512_slli_epi32(_mm512_sub_epi32(both, first), 2);
+#pragma GCC unroll 8
+  for (int v = 0; v < 8; ++v) {
+    int32_t four;
+    __builtin_memcpy(&four, block.codes[t] + 4 * v, 4);
+    sums[v / 4] = _mm512_dpbusd_epi32(sums[v / 4], codes[v], _mm512_set1_epi32(four));
+  }
+}
+
 #else
 
 struct Lanes {
@@ -70,6 +87,9 @@ struct Lanes {
   static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
   static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
   static I load_codes(const std::byte* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+  static F load_s8(const std::byte* p) {
+    return to_float(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+  }
   static I signed_codes(I a) { return _mm256_xor_si256(a, _mm256_set1_epi8(-128)); }
   static I bytes(int x) { return _mm256_set1_epi8(static_cast<char>(x)); }
   static I bit_and(I a, I b) { return _mm256_and_si256(a, b); }
@@ -126,6 +146,25 @@ inline __m256i dot_block(const __m256i* codes, const QuantizedBlock<kT>& block, 
       wide = _mm256_add_epi32(wide, _mm256_madd_epi16(sum, ones));
     }
     return wide;
+  }
+}
+
+/// Per row, the sums over the first and the last 16 columns of (code - 32) * x; codes of 6 bits.
+template <int kT>
+inline void dot_halves(const __m256i* codes, const QuantizedBlock<kT>& block, int t, __m256i* sums) {
+  const __m256i first = _mm256_set1_epi32(block.first_8[t]), both = _mm256_set1_epi32(block.minus_8[t]);
+  sums[0] = _mm256_slli_epi32(first, 2);
+  sums[1] = _mm256_slli_epi32(_mm256_sub_epi32(both, first), 2);
+#pragma GCC unroll 4
+  for (int v = 0; v < 8; v += 2) {  // two vectors' products fit int16 together
+    __m256i pairs = _mm256_setzero_si256();
+#pragma GCC unroll 2
+    for (int i = v; i < v + 2; ++i) {
+      int32_t four;
+      __builtin_memcpy(&four, block.codes[t] + 4 * i, 4);
+      pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(codes[i], _mm256_set1_epi32(four)));
+    }
+    sums[v / 4] = _mm256_add_epi32(sums[v / 4], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
 }
 
