@@ -72,7 +72,7 @@ std::vector<StepInput> step_inputs(const Op& op) {
   using Inputs = std::vector<StepInput>;
   return std::visit(Overloaded{
                         [](const Embed& o) {
-                          return Inputs{kHeader, o.index == EmbedIndex::kIds ? kIds : kPositions};
+                          return Inputs{kHeader, o.index == EmbedIndex::kPositions ? kPositions : kIds};
                         },
                         [](const PositionScale&) {
                           return Inputs{kHeader, kPositions};

@@ -18,6 +18,7 @@ using SlotId = StrongId<struct SlotTag>;  // a cache slot of the graph
 
 enum class EmbedIndex : uint8_t {
   kIds,        // token ids
+  kIdsOrZero,  // token ids; those past the table use row 0 (tables that miss some special ids)
   kPositions,  // learned positions
 };
 

@@ -31,7 +31,8 @@ Linear projection_part(GraphBuilder& b, WeightSource source, int64_t in, bool bi
 }
 
 struct Qkv {
-  Linear q, k, v;
+  Linear q, k;
+  std::optional<Linear> v;  // empty: values are made of the keys
 };
 
 Qkv qkv_projections(GraphBuilder& b, const AttentionBlock& block) {
@@ -41,7 +42,9 @@ Qkv qkv_projections(GraphBuilder& b, const AttentionBlock& block) {
     const auto of = [&](const std::string& name, int64_t out) {
       return projection(b, block.prefix + "." + name, out, block.d_model, block.qkv_bias, block.transpose);
     };
-    return {of(block.q_name, q_dim), of(block.k_name, kv_dim), of(block.v_name, kv_dim)};
+    Qkv out{of(block.q_name, q_dim), of(block.k_name, kv_dim), std::nullopt};
+    if (block.values == Values::kProjected) out.v = of(block.v_name, kv_dim);
+    return out;
   }
   const int64_t rows = q_dim + 2 * kv_dim;
   const auto of = [&](int64_t first, int64_t n, int64_t stride) {
@@ -84,7 +87,29 @@ ValueId rotate(GraphBuilder& b, const AttentionBlock& block, const std::string& 
   return x;
 }
 
+/// Keys and values of this step's tokens go into the slot.
+void write_kv(GraphBuilder& b, const AttentionBlock& block, ValueId x, const Qkv& weights, SlotId slot,
+              DType raw, std::optional<ValueId> angles) {
+  const DType kv = b.numerics().kv;
+  ValueId k = b.linear("k", x, weights.k, raw);
+  ValueId v = k;
+  if (weights.v) v = b.linear("v", x, *weights.v, block.v_norm_eps ? DType::kF32 : kv);
+  if (block.v_norm_eps)
+    v = b.rms_norm("v_norm", v, {std::nullopt, *block.v_norm_eps, 0.0f, block.n_kv_heads}, kv);
+  k = rotate(b, block, "k", block.k_norm_name, block.n_kv_heads, k, angles);
+  b.kv_write("kv", k, v, slot);
+}
+
 }  // namespace
+
+SlotId attention_slot(GraphBuilder& b, const AttentionBlock& block) {
+  return b.slot({block.window > 0 ? SlotKind::kWindow : SlotKind::kFull, block.layer, block.n_kv_heads,
+                 block.head_dim, block.head_dim, block.window, b.numerics().kv});
+}
+
+ValueId stored_as(GraphBuilder& b, std::string_view label, ValueId x, DType from, DType storage) {
+  return from == storage ? x : b.scale(label, x, 1.0f, storage);
+}
 
 ValueId norm_block(GraphBuilder& b, std::string_view label, const Norm& norm, const std::string& prefix,
                    int64_t width, ValueId x, DType storage) {
@@ -99,17 +124,20 @@ ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x,
                         std::optional<ValueId> angles) {
   const int64_t q_dim = int64_t{block.n_heads} * block.head_dim;
   const DType kv = b.numerics().kv;
-  const SlotId slot = b.slot({block.window > 0 ? SlotKind::kWindow : SlotKind::kFull, block.layer,
-                              block.n_kv_heads, block.head_dim, block.head_dim, block.window, kv});
-  const Qkv weights = qkv_projections(b, block);
+  const SlotId slot = block.slot ? *block.slot : attention_slot(b, block);
   const bool moved = block.qk_norm || (block.rotation == Rotation::kRope && angles.has_value());
-  ValueId q = b.linear("q", x, weights.q, moved ? DType::kF32 : kv);
-  ValueId k = b.linear("k", x, weights.k, moved ? DType::kF32 : kv);
-  const ValueId v = b.linear("v", x, weights.v, kv);
+  const DType raw = moved ? DType::kF32 : kv;
+  ValueId q;
+  if (block.keys == Keys::kShared) {
+    q = b.linear("q", x,
+                 projection(b, block.prefix + "." + block.q_name, q_dim, block.d_model, block.qkv_bias), raw);
+  } else {
+    const Qkv weights = qkv_projections(b, block);
+    q = b.linear("q", x, weights.q, raw);
+    write_kv(b, block, x, weights, slot, raw, angles);
+  }
   q = rotate(b, block, "q", block.q_norm_name, block.n_heads, q, angles);
-  k = rotate(b, block, "k", block.k_norm_name, block.n_kv_heads, k, angles);
   if (block.query_scale) q = b.position_scale("q_scale", q, *block.query_scale, kv);
-  b.kv_write("kv", k, v, slot);
   const float scale = block.scale > 0
                           ? block.scale
                           : static_cast<float>(1.0 / std::sqrt(static_cast<double>(block.head_dim)));

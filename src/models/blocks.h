@@ -33,6 +33,17 @@ enum class QkNormOver : uint8_t { kHead, kAllHeads };
 
 enum class Rotation : uint8_t { kRope, kNone };
 
+/// Where a layer's keys and values come from.
+enum class Keys : uint8_t {
+  kOwn,
+  kShared,  // another layer wrote them into `slot`
+};
+
+enum class Values : uint8_t {
+  kProjected,
+  kAsKeys,  // of the key projection, before norm and rotation
+};
+
 /// One attention layer. Its projections are named as transformers does: separate, or fused if `qkv_name` is
 /// set.
 struct AttentionBlock {
@@ -53,12 +64,22 @@ struct AttentionBlock {
   Rotation rotation = Rotation::kRope;
   RopeStyle rope_style = RopeStyle::kHalf;
   std::optional<PositionScale> query_scale;  // of the rotated queries
+  std::optional<SlotId> slot;                // empty: the block declares its own (attention_slot)
+  Keys keys = Keys::kOwn;
+  Values values = Values::kProjected;
+  std::optional<float> v_norm_eps;  // values are normed per head, without weights
   std::string q_name = "q_proj", k_name = "k_proj", v_name = "v_proj", o_name = "o_proj";
   std::string q_norm_name = "q_norm", k_norm_name = "k_norm";  // empty: norms without weights
   std::string qkv_name;                                        // empty: separate projections
   FusedRows fused_rows = FusedRows::kInTurn;
   Transpose transpose = Transpose::kNo;  // of all its matrices
 };
+
+/// Declares the cache slot that the block needs.
+SlotId attention_slot(GraphBuilder& b, const AttentionBlock& block);
+
+/// x itself if it is stored as `storage`, else a copy that is.
+ValueId stored_as(GraphBuilder& b, std::string_view label, ValueId x, DType from, DType storage);
 
 /// x [T, d_model] -> [T, d_model]; writes this layer's cache slot, then attends.
 ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x,

@@ -78,7 +78,7 @@ class PreNormDecoder final : public Model {
     const Numerics& numerics = b.numerics();
     if (!name.empty())
       return norm_block(b, label, norm(), p + "." + name, info().d_model, x, numerics.matmul_input);
-    return numerics.residual == numerics.matmul_input ? x : b.scale(label, x, 1.0f, numerics.matmul_input);
+    return stored_as(b, label, x, numerics.residual, numerics.matmul_input);
   }
 
   /// A block's output: normed and scaled as the family wants.

@@ -15,6 +15,7 @@ extern const Family kExaone4;
 extern const Family kGemma;
 extern const Family kGemma2;
 extern const Family kGemma3;
+extern const Family kGemma4;
 extern const Family kGlm4;
 extern const Family kGpt2;
 extern const Family kGptNeoX;
@@ -47,6 +48,7 @@ const Family* const kFamilies[] = {
     &kExaone4,         //
     &kGemma,           //
     &kGemma2,          //
+    &kGemma4,          //
     &kGemma3,          //
     &kGlm4,            //
     &kGpt2,            //

@@ -139,7 +139,10 @@ Status refuse_unknown(const Json& parameters, std::initializer_list<std::string_
 Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta) {
   SKUA_ASSIGN_OR_RETURN(const double part, number_or(parameters, "partial_rotary_factor", 1.0));
   if (part > 1) return invalid_argument("[model] partial_rotary_factor must be at most 1");
-  const auto rot_dim = static_cast<int32_t>(head_dim * part);
+  SKUA_ASSIGN_OR_RETURN(const std::string type, rope_type(parameters));
+  // "proportional" spreads its frequencies over the whole head; the slowest stand still.
+  const auto n_turning = static_cast<size_t>(head_dim * part / 2);
+  const auto rot_dim = type == "proportional" ? head_dim : static_cast<int32_t>(head_dim * part);
   if (rot_dim < 2 || rot_dim % 2 != 0) {
     return invalid_argument("[model] rotated dimensions must be an even number, got " +
                             std::to_string(rot_dim));
@@ -150,7 +153,6 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
   }
   RopeAngles out;
   for (int32_t i = 0; i < rot_dim / 2; ++i) out.inv_freq.push_back(std::pow(theta, -2.0 * i / rot_dim));
-  SKUA_ASSIGN_OR_RETURN(const std::string type, rope_type(parameters));
   if (type == "default") {
     SKUA_RETURN_IF_ERROR(refuse_unknown(parameters, {}));
   } else if (type == "linear") {
@@ -164,6 +166,11 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
   } else if (type == "factors") {
     SKUA_RETURN_IF_ERROR(refuse_unknown(parameters, {"factors"}));
     SKUA_RETURN_IF_ERROR(divide_by(parameters, "factors", out.inv_freq));
+  } else if (type == "proportional") {
+    SKUA_RETURN_IF_ERROR(refuse_unknown(parameters, {"factor"}));
+    SKUA_ASSIGN_OR_RETURN(const double factor, number_or(parameters, "factor", 1.0));
+    for (size_t i = 0; i < out.inv_freq.size(); ++i)
+      out.inv_freq[i] = i < n_turning ? out.inv_freq[i] / factor : 0.0;
   } else if (type == "yarn") {
     SKUA_RETURN_IF_ERROR(refuse_unknown(
         parameters,
@@ -177,7 +184,7 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
     SKUA_RETURN_IF_ERROR(scale_longrope(parameters, out));
   } else {
     return unsupported("[model] rope_type \"" + type +
-                       "\" is not known; known are default, linear, llama3, longrope, yarn");
+                       "\" is not known; known are default, linear, llama3, longrope, proportional, yarn");
   }
   return out;
 }

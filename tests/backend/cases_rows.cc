@@ -62,6 +62,14 @@ OpCase positions_embed(int32_t n_tokens, int64_t width, int32_t offset) {
   return b.take();
 }
 
+OpCase ids_past_the_table(int32_t n_tokens, int64_t width) {
+  CaseBuilder b("embed ids past the table " + std::to_string(n_tokens) + " x " + std::to_string(width));
+  b.node(Embed{b.weight(random_weight(kF32Format, 7, width, 1.0, 5)), 2.0f, EmbedIndex::kIdsOrZero, 0}, {});
+  CaseStep& step = b.step(n_tokens, 6);
+  for (int32_t t = 0; t < n_tokens; ++t) step.ids.push_back(t);  // the table has 7 rows
+  return b.take();
+}
+
 OpCase position_scale(int32_t n_tokens, int64_t width) {
   CaseBuilder b("position_scale " + std::to_string(n_tokens) + " x " + std::to_string(width));
   const ValueId x = b.input(width);
@@ -171,6 +179,7 @@ std::vector<OpCase> row_cases() {
   out.push_back(embed(kF32Format, 1, 1, 1.0f));
   out.push_back(embed({FormatKind::kBF16}, 20, 65, 8.0311f));
 
+  out.push_back(ids_past_the_table(12, 33));
   out.push_back(positions_embed(9, 33, 0));
   out.push_back(positions_embed(9, 33, 2));
   for (OpCase& norm_case : norm_cases()) out.push_back(std::move(norm_case));

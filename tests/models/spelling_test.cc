@@ -97,6 +97,14 @@ constexpr Pair kPairs[] = {
     {R"({"model_type": "gpt_neox", "rotary_pct": 0.5, "rotary_emb_base": 20000})",
      R"({"model_type": "gpt_neox", "rope_parameters": {"rope_theta": 20000.0, "partial_rotary_factor": 0.5,
          "rope_type": "default"}})"},
+    {R"({"model_type": "gemma4_text", "head_dim": 8, "sliding_window": 16, "hidden_size_per_layer_input": 0,
+         "attention_k_eq_v": true, "global_head_dim": 16, "num_global_key_value_heads": 1, "layer_types":
+         ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"]})",
+     R"({"model_type": "gemma4_text", "head_dim": 8, "sliding_window": 16, "hidden_size_per_layer_input": 0,
+         "attention_k_eq_v": true, "per_layer_config": {"3": {"head_dim": 16, "num_key_value_heads": 1}},
+         "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
+         "rope_parameters": {"full_attention": {"rope_type": "proportional", "rope_theta": 1000000.0,
+         "partial_rotary_factor": 0.25}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})"},
 };
 INSTANTIATE_TEST_SUITE_P(All, Spellings, testing::ValuesIn(kPairs));
 

@@ -30,6 +30,7 @@ struct EmbedArgs : OpArgs {
   PanelFormat panel;
   float scale = 1.0f;
   int64_t index_offset = 0;
+  int64_t n_rows = 0;  // ids past it use row 0
 };
 
 /// rms_norm, add_rms_norm, layer_norm. A weight or bias covers a group or the whole row.

@@ -103,6 +103,7 @@ struct Chooser {
     if (args.order == WeightOrder::kPanels) args.panel = *panel_format(args.table.format);
     args.scale = op.scale;
     args.index_offset = op.index_offset;
+    args.n_rows = op.index == EmbedIndex::kIdsOrZero ? args.table.rows : INT64_MAX;
     return finish(target.table->embed, args, rows(Lead::kTokens) * static_cast<uint64_t>(args.table.cols),
                   format_name(args.table.format));
   }

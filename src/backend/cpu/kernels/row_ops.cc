@@ -101,7 +101,8 @@ void embed(const KernelCall& kernel_call) {
   call.ranges(call.n_rows(), row_grain(width), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
       float* y = call.output(0) + t * width;
-      const int64_t id = ids[t] + call.args.index_offset;
+      const int64_t index = ids[t] + call.args.index_offset;
+      const int64_t id = index < call.args.n_rows ? index : 0;
       if (call.args.order == WeightOrder::kPanels) {
         panel_row(call.args, table, id, y);
       } else {
