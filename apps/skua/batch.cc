@@ -272,7 +272,8 @@ Exit batch_command(const CommandInput& input) {
   if (!prompts.ok()) return fail(prompts.status());
   const auto begin = std::chrono::steady_clock::now();
   BatchRun batch(**engine, **prompts, options, path.empty() ? std::cout : file);
-  const Status status = batch.run(*jobs, done);
+  Status status = batch.run(*jobs, done);
+  if (status.ok()) status = (*engine)->finish_trace();
   if (!status.ok())
     return fail(status, status.code() == Code::kCancelled ? Exit::kInterrupted : Exit::kError);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();

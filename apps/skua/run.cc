@@ -86,8 +86,10 @@ Exit run_command(const CommandInput& input) {
   if (!engine.ok()) return fail(engine.status());
   const auto prompts = PromptMaker::make((*engine)->tokenizer(), (*engine)->chat_templates(), "the model");
   if (!prompts.ok()) return fail(prompts.status());
-  if (task->mode == Mode::kChat) return run_chat(**engine, **prompts, options);
-  return answer_once(**engine, **prompts, options, task->text);
+  const Exit exit = task->mode == Mode::kChat ? run_chat(**engine, **prompts, options)
+                                             : answer_once(**engine, **prompts, options, task->text);
+  const Status traced = (*engine)->finish_trace();
+  return traced.ok() || exit != Exit::kOk ? exit : fail(traced);
 }
 
 }  // namespace skua

@@ -151,6 +151,7 @@ Result<SeqId> Engine::submit(GenerateRequest request) { return impl_->core->subm
 void Engine::cancel(SeqId seq) { impl_->core->cancel(seq); }
 void Engine::drain() { impl_->core->drain(); }
 std::vector<StreamEvent> Engine::step() { return impl_->core->step(); }
+Status Engine::finish_trace() { return impl_->trace == nullptr ? ok_status() : impl_->trace->close(); }
 bool Engine::idle() const { return impl_->core->idle(); }
 const CoreCounters& Engine::counters() const { return impl_->core->counters(); }
 

@@ -13,7 +13,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.config = read_decoder_config(config);
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.act = read_act(config, "hidden_act", "silu");
-  spec.config.eps = static_cast<float>(config.number_or("layer_norm_eps", 1e-5));
+  spec.config.eps = config.epsilon_or("layer_norm_eps", 1e-5);
   spec.norm_kind = Norm::Kind::kLayer;
   spec.residual = Residual::kParallel;
   spec.norms.before_mlp = "";

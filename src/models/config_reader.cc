@@ -67,6 +67,8 @@ constexpr std::string_view kHarmless[] = {"architectures",
 ConfigReader::ConfigReader(const Json& config, std::string where)
     : config_(config), where_(std::move(where)) {
   for (std::string_view key : kHarmless) seen_.emplace(key);
+  seen_.emplace(kGgufConfig);
+  if (config.find(kGgufConfig) != nullptr) where_ = "GGUF metadata (under config.json's names)";
   // Old checkpoints carry this one; only its harmless value may pass.
   seen_.erase(seen_.find("rope_interleaved"));
   must_be("rope_interleaved", Json(false));
@@ -126,6 +128,12 @@ double ConfigReader::number(std::string_view key) {
 
 double ConfigReader::number_or(std::string_view key, double fallback) {
   return maybe_number(key).value_or(fallback);
+}
+
+float ConfigReader::epsilon_or(std::string_view key, double fallback) {
+  const double value = number_or(key, fallback);
+  if (!(value >= 0 && value <= 1)) fail(wrong(key, "a number from 0 to 1"));
+  return static_cast<float>(value);
 }
 
 bool ConfigReader::flag_or(std::string_view key, bool fallback) {

@@ -16,6 +16,9 @@ namespace skua {
 /// Key that parse_model adds to a config: the longest context that will be served.
 constexpr std::string_view kServedContextKey = "skua_served_context";
 
+/// Key of a config that was made from GGUF metadata; only error texts look at it.
+inline constexpr std::string_view kGgufConfig = "skua_from_gguf";
+
 class ConfigReader {
  public:
   /// `config` must outlive the reader. `where` starts error texts, for example "config.json".
@@ -31,6 +34,8 @@ class ConfigReader {
   double number(std::string_view key);
   double number_or(std::string_view key, double fallback);
   std::optional<double> maybe_number(std::string_view key);
+  /// A norm's epsilon: 0 to 1.
+  float epsilon_or(std::string_view key, double fallback);
   bool flag_or(std::string_view key, bool fallback);
   std::string text_or(std::string_view key, std::string_view fallback);
 

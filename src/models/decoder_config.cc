@@ -25,7 +25,7 @@ DecoderConfig read_decoder_config(ConfigReader& config) {
   info.end_ids = config.ids("eos_token_id");
   const auto bos = config.ids("bos_token_id");
   if (!bos.empty()) info.bos_id = bos[0];
-  out.eps = static_cast<float>(config.number_or("rms_norm_eps", 1e-6));
+  out.eps = config.epsilon_or("rms_norm_eps", 1e-6);
   out.windows.assign(static_cast<size_t>(info.n_layers), 0);
   return out;
 }

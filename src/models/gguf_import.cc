@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "models/config_reader.h"
 #include "models/families.h"
 
 namespace skua {
@@ -198,11 +199,37 @@ void add_token_ids(const Json& metadata, Json& config) {
   }
 }
 
+/// Sizes that the config does not carry over must agree with those it does.
+Status check_sizes(const Json& metadata, const std::string& arch, const Json& config) {
+  const auto number = [](const Json* value) {
+    return value != nullptr && value->kind() == Json::Kind::kInt ? value->as_int() : int64_t{0};
+  };
+  int64_t head_dim = number(config.find("head_dim"));
+  const int64_t n_heads = number(config.find("num_attention_heads"));
+  if (head_dim == 0 && n_heads > 0) head_dim = number(config.find("hidden_size")) / n_heads;
+  const int64_t n_vocab = number(config.find("vocab_size"));
+  struct Check {
+    const char* key;
+    int64_t expected;
+  };
+  for (const Check& check : {Check{".rope.dimension_count", head_dim}, Check{".attention.value_length", head_dim},
+                             Check{".vocab_size", n_vocab}}) {
+    const Json* value = metadata.find(arch + check.key);
+    if (value == nullptr || *value == Json(check.expected)) continue;
+    return unsupported("[gguf] " + arch + check.key + " is " + value->dump().substr(0, 40) + ", expected " +
+                       std::to_string(check.expected) +
+                       " as the other sizes of the file say; partial rotation and value heads of another size are not "
+                       "handled for this architecture");
+  }
+  return ok_status();
+}
+
 Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPolicy policy) {
   const Json& metadata = file.config();
   const std::string arch(family.gguf_arch);
   Json config = Json::object();
   config.set("model_type", Json(family.model_types[0]));
+  config.set(std::string(kGgufConfig), Json(true));
   // Read elsewhere (vocabulary, rope) or only of interest to trainers.
   std::set<std::string> seen = {arch + ".vocab_size", arch + ".rope.dimension_count",
                                 arch + ".attention.value_length"};
@@ -219,12 +246,7 @@ Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPol
   config.set("vocab_size", Json(embedding->shape[0]));
   config.set("tie_word_embeddings", Json(file.find("output.weight") == nullptr));
   if (file.find("blk.0.attn_output.bias") != nullptr) config.set("attention_bias", Json(true));
-  const Json* rotated = metadata.find(arch + ".rope.dimension_count");
-  const Json* head_dim = config.find("head_dim");
-  if (head_dim != nullptr && rotated != nullptr && *rotated != *head_dim) {
-    return unsupported("[gguf] rope.dimension_count " + rotated->dump() + " differs from the head's " +
-                       head_dim->dump() + "; partial rotation is not handled for this architecture");
-  }
+  SKUA_RETURN_IF_ERROR(check_sizes(metadata, arch, config));
   for (const auto& [key, value] : metadata.members()) {
     if (policy == ConfigPolicy::kAllowUnknown || !key.starts_with(arch + ".") || seen.contains(key)) continue;
     return unsupported("[gguf] metadata key " + key + " is not understood and may change the maths; pass " +

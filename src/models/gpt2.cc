@@ -24,7 +24,7 @@ DecoderConfig read_sizes(ConfigReader& config) {
   if (info.d_model % info.n_heads != 0) {
     config.fail(invalid_argument("[model] config.json: n_embd must be a multiple of n_head"));
   }
-  out.eps = static_cast<float>(config.number_or("layer_norm_epsilon", 1e-5));
+  out.eps = config.epsilon_or("layer_norm_epsilon", 1e-5);
   out.windows.assign(static_cast<size_t>(info.n_layers), 0);
   return out;
 }

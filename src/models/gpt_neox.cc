@@ -14,7 +14,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.config.info.n_kv_heads =
       spec.config.info.n_heads;  // a config's num_key_value_heads means nothing here
-  spec.config.eps = static_cast<float>(config.number_or("layer_norm_eps", 1e-5));
+  spec.config.eps = config.epsilon_or("layer_norm_eps", 1e-5);
   spec.norm_kind = Norm::Kind::kLayer;
   spec.norm_vectors = Norm::Vectors::kWeightAndBias;
   if (config.flag_or("use_parallel_residual", true)) spec.residual = Residual::kParallel;

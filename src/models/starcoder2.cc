@@ -12,7 +12,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   PreNormSpec spec;
   spec.config = read_decoder_config(config);
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
-  spec.config.eps = static_cast<float>(config.number_or("norm_epsilon", 1e-5));
+  spec.config.eps = config.epsilon_or("norm_epsilon", 1e-5);
   spec.norm_kind = Norm::Kind::kLayer;
   spec.norm_vectors = Norm::Vectors::kWeightAndBias;
   const bool bias = config.flag_or("use_bias", true);
