@@ -31,10 +31,11 @@ Exit run_program(std::span<const char* const> args) {
 }  // namespace skua
 
 int main(int argc, char** argv) {
-  // With stdin, stdout or stderr closed, the next file to be opened would take its number and get what is printed.
-  // What goes to a closed stdout is an error then, not lost without a word.
+  // With stdin, stdout or stderr closed, the next file to be opened would take its number and get what is
+  // printed. What goes to a closed stdout is an error then, not lost without a word.
   for (int fd = 0; fd <= 2; ++fd) {
-    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0) return static_cast<int>(skua::Exit::kError);
+    if (::fcntl(fd, F_GETFD) < 0 && ::open("/dev/null", O_RDONLY) < 0)
+      return static_cast<int>(skua::Exit::kError);
   }
   // A reader that goes away (head, say) ends the program without a word, even if the parent ignores SIGPIPE.
   std::signal(SIGPIPE, SIG_DFL);

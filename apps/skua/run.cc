@@ -87,7 +87,7 @@ Exit run_command(const CommandInput& input) {
   const auto prompts = PromptMaker::make((*engine)->tokenizer(), (*engine)->chat_templates(), "the model");
   if (!prompts.ok()) return fail(prompts.status());
   const Exit exit = task->mode == Mode::kChat ? run_chat(**engine, **prompts, options)
-                                             : answer_once(**engine, **prompts, options, task->text);
+                                              : answer_once(**engine, **prompts, options, task->text);
   const Status traced = (*engine)->finish_trace();
   return traced.ok() || exit != Exit::kOk ? exit : fail(traced);
 }

@@ -26,6 +26,13 @@ Result<QuantSetting> parse_setting(const Json& json, const std::string& origin) 
   }
   out.bits = bits->as_int();
   out.group = group->as_int();
+  const bool affine = out.mode.empty() || out.mode == "affine";
+  const bool known_bits = out.bits >= 2 && out.bits <= 8 && out.bits != 7;
+  if (affine && (!known_bits || (out.group != 32 && out.group != 64 && out.group != 128))) {
+    return invalid_argument("config.json: " + origin + " asks for " + std::to_string(out.bits) +
+                            " bits in groups of " + std::to_string(out.group) +
+                            "; affine weights have 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128");
+  }
   return out;
 }
 

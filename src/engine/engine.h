@@ -87,7 +87,8 @@ class Engine {
   /// Runs one step and returns its events. With nothing to do, returns at once.
   std::vector<StreamEvent> step();
 
-  /// Ends the timeline file, if there is one. Error: kResourceExhausted if it could not be written to its end.
+  /// Ends the timeline file, if there is one. Error: kResourceExhausted if it could not be written to its
+  /// end.
   Status finish_trace();
 
   /// True when no request is waiting or running.

@@ -212,14 +212,15 @@ Status check_sizes(const Json& metadata, const std::string& arch, const Json& co
     const char* key;
     int64_t expected;
   };
-  for (const Check& check : {Check{".rope.dimension_count", head_dim}, Check{".attention.value_length", head_dim},
-                             Check{".vocab_size", n_vocab}}) {
+  for (const Check& check : {Check{".rope.dimension_count", head_dim},
+                             Check{".attention.value_length", head_dim}, Check{".vocab_size", n_vocab}}) {
     const Json* value = metadata.find(arch + check.key);
     if (value == nullptr || *value == Json(check.expected)) continue;
-    return unsupported("[gguf] " + arch + check.key + " is " + value->dump().substr(0, 40) + ", expected " +
-                       std::to_string(check.expected) +
-                       " as the other sizes of the file say; partial rotation and value heads of another size are not "
-                       "handled for this architecture");
+    return unsupported(
+        "[gguf] " + arch + check.key + " is " + value->dump().substr(0, 40) + ", expected " +
+        std::to_string(check.expected) +
+        " as the other sizes of the file say; partial rotation and value heads of another size are not "
+        "handled for this architecture");
   }
   return ok_status();
 }

@@ -67,6 +67,9 @@ TEST(Config, WrongKindsAndRangesNameTheKey) {
       EXPECT_NE(error.find(key), std::string::npos) << key << " " << bad.dump() << ": " << error;
     }
   }
+  for (const Json& bad : {Json(-1.0), Json(1e308), Json("x")}) {
+    EXPECT_NE(parse_error(with("rms_norm_eps", bad)).find("rms_norm_eps"), std::string::npos) << bad.dump();
+  }
   EXPECT_NE(parse_error(with("hidden_act", "swoosh")).find("swoosh"), std::string::npos);
   EXPECT_NE(parse_error(with("eos_token_id", "x")).find("eos_token_id"), std::string::npos);
 }

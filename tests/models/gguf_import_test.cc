@@ -87,9 +87,18 @@ TEST(GgufImport, RefusesWhatItDoesNotUnderstand) {
   EXPECT_NE(error(extra).find("llama.expert_count"), std::string::npos) << error(extra);
   Json heads = metadata();
   heads.set("llama.attention.head_count", Json(3));
+  heads.set("llama.rope.dimension_count", Json(2));
   const auto imported = import_gguf(small(heads), ConfigPolicy::kStrict);
   ASSERT_TRUE(imported.ok());
   EXPECT_FALSE((*imported)->matrix("model.layers.0.self_attn.q_proj.weight").ok());
+  for (const char* key : {"llama.rope.dimension_count", "llama.vocab_size", "llama.attention.value_length"}) {
+    for (const Json& bad : {Json(2), Json(0), Json("4"), Json(2.5)}) {
+      Json changed = metadata();
+      changed.set(key, bad);
+      EXPECT_NE(error(changed).find(key), std::string::npos)
+          << key << " " << bad.dump() << ": " << error(changed);
+    }
+  }
   auto file = small(metadata());
   ASSERT_TRUE(file->add_values("blk.0.mystery.weight", {8}, DType::kF32, std::vector<float>(8)).ok());
   const auto unknown = import_gguf(std::move(file), ConfigPolicy::kStrict);
