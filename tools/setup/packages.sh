@@ -44,7 +44,7 @@ need_packages() {
     sudo -v || die "sudo refused. As root: apt-get update && apt-get install --no-install-recommends ${missing[*]}"
     as_root=(sudo)
   fi
-  run_step "Installing ${#missing[@]} packages" install_packages "${missing[@]}"
+  run_step "Installing packages" install_packages "${missing[@]}"
 }
 
 # install_packages PACKAGE...: reads as_root of need_packages. A failed update is not the end: another source of
