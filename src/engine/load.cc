@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "engine/weight_blocks.h"
+
 namespace skua {
 namespace {
 
@@ -32,82 +34,16 @@ std::string shape_text(const std::vector<int64_t>& shape) {
   return out + "]";
 }
 
-/// True if a stored shape is that of the declared matrix (or vector), or of the tensor that it is a part of.
-bool same_shape(const std::vector<int64_t>& shape, const WeightDecl& decl) {
-  if (shape.empty()) return decl.rows == 1 && decl.cols == 1;
-  const WeightSource& source = decl.source;
-  if (shape.size() == 1) {
-    return decl.rows == 1 && shape[0] == (source.tensor.empty() ? decl.cols : source.rows);
-  }
-  const int64_t rows = source.tensor.empty() ? decl.rows : source.rows;
-  if (shape.size() != 2) return false;
-  if (source.transpose == Transpose::kYes) return shape[0] == decl.cols && shape[1] == rows;
-  return shape[0] == rows && shape[1] == decl.cols;
-}
-
-/// Rows [first, first + block) of every `stride`; of a vector (one row of plain elements), elements.
-EncodedMatrix part_of(EncodedMatrix whole, const WeightDecl& decl, std::vector<std::byte>& copy) {
-  const WeightSource& source = decl.source;
-  const auto stored = [&](int64_t i) {
-    return i / source.block * source.stride + source.first + i % source.block;
-  };
-  if (decl.rows > 1) {
-    std::vector<uint32_t> map;
-    for (int64_t i = 0; i < decl.rows; ++i) map.push_back(static_cast<uint32_t>(stored(i)));
-    if (!whole.row_map.empty()) {
-      for (uint32_t& row : map) row = whole.row_map[row];
-    }
-    whole.row_map = std::move(map);
-    whole.rows = decl.rows;
-    return whole;
-  }
-  const uint64_t width = plane_row_bytes(whole.format, 0, 1);
-  copy.resize(static_cast<size_t>(decl.cols) * width);
-  for (int64_t i = 0; i < decl.cols; ++i) {
-    std::memcpy(&copy[static_cast<size_t>(i) * width],
-                whole.planes[0] + static_cast<uint64_t>(stored(i)) * width, width);
-  }
-  EncodedMatrix out{whole.format, 1, decl.cols, {copy.data()}, {copy.size()}, {}};
-  return out;
-}
-
-/// The transposed matrix, in `copy`.
-EncodedMatrix transposed(const EncodedMatrix& m, std::vector<std::byte>& copy) {
-  const uint64_t width = plane_row_bytes(m.format, 0, 1);
-  copy.resize(static_cast<size_t>(m.rows * m.cols) * width);
-  for (int64_t row = 0; row < m.rows; ++row) {
-    const std::byte* from = m.row_plane(0, row);
-    for (int64_t col = 0; col < m.cols; ++col) {
-      std::memcpy(&copy[static_cast<size_t>(col * m.rows + row) * width],
-                  from + static_cast<uint64_t>(col) * width, width);
-    }
-  }
-  return {m.format, m.cols, m.rows, {copy.data()}, {static_cast<uint64_t>(m.rows) * width}, {}};
-}
-
-/// What a declared weight is made of. `copies` own what had to be moved.
-Result<EncodedMatrix> source_of(const Checkpoint& checkpoint, const WeightDecl& decl,
-                                std::vector<std::byte> (&copies)[2]) {
-  SKUA_ASSIGN_OR_RETURN(EncodedMatrix matrix, checkpoint.matrix(decl.tensor()));
-  if (decl.source.tensor.empty()) return matrix;
-  if (!matrix.format.is_plain() && (decl.source.transpose == Transpose::kYes || decl.rows == 1)) {
-    return unsupported(
-        "[load] " + decl.tensor() + " is stored as " + format_name(matrix.format) +
-        " but has to be transposed or cut; the nearest supported formats are f32, f16 and bf16");
-  }
-  if (decl.source.transpose == Transpose::kYes) matrix = transposed(matrix, copies[0]);
-  return part_of(std::move(matrix), decl, copies[1]);
-}
-
 Status check_manifest(const Checkpoint& checkpoint, const Graph& graph) {
   std::vector<std::string> missing, wrong;
   for (const WeightDecl& decl : graph.weights) {
-    const TensorEntry* entry = checkpoint.find(decl.tensor());
-    if (entry == nullptr) {
-      missing.push_back(print(decl));
-    } else if (!same_shape(entry->shape, decl)) {
-      wrong.push_back(print(decl) + " is stored as " + shape_text(entry->shape));
+    const size_t known = missing.size();
+    for (const std::string& name : tensors_of(checkpoint, decl)) {
+      if (checkpoint.find(name) == nullptr) missing.push_back(decl.blocks.empty() ? print(decl) : name);
     }
+    if (missing.size() > known) continue;
+    if (const Status fits = check_stored_shapes(checkpoint, decl); !fits.ok())
+      wrong.push_back(fits.message());
   }
   if (!missing.empty()) {
     return data_loss("[load] " + checkpoint.source() + " lacks " + std::to_string(missing.size()) +
@@ -137,7 +73,9 @@ bool same_bytes(const Checkpoint& checkpoint, const std::string& a, const std::s
 
 Status account(const Checkpoint& checkpoint, const Model& model, const Graph& graph, LoadReport& report) {
   std::set<std::string, std::less<>> needed;
-  for (const WeightDecl& decl : graph.weights) needed.insert(decl.tensor());
+  for (const WeightDecl& decl : graph.weights) {
+    for (std::string& name : tensors_of(checkpoint, decl)) needed.insert(std::move(name));
+  }
   std::vector<std::string> extra;
   const std::vector<IgnorableTensor> ignorable = model.ignorable();
   for (const TensorEntry& entry : checkpoint.tensors()) {
@@ -178,20 +116,24 @@ Result<LoadedModel> load_model(const Checkpoint& checkpoint, Backend& backend, C
   SKUA_RETURN_IF_ERROR(check_manifest(checkpoint, out.graph));
   SKUA_RETURN_IF_ERROR(account(checkpoint, *model, out.graph, out.report));
   uint64_t total = 0, done = 0;
-  std::map<std::string, int, std::less<>> parts_left;  // by tensor: weights that are still to be made of it
+  std::map<std::string, int, std::less<>> users;  // weights that are still to be made of a tensor
   for (const WeightDecl& decl : out.graph.weights) {
-    if (parts_left[decl.tensor()]++ == 0) total += checkpoint.find(decl.tensor())->bytes;
+    for (const std::string& name : tensors_of(checkpoint, decl)) {
+      if (users[name]++ == 0) total += checkpoint.find(name)->bytes;
+    }
   }
   if (progress) progress(0, total);
   for (const WeightDecl& decl : out.graph.weights) {
-    std::vector<std::byte> copies[2];
-    SKUA_ASSIGN_OR_RETURN(const EncodedMatrix source, source_of(checkpoint, decl, copies));
+    std::vector<std::byte> copy;
+    SKUA_ASSIGN_OR_RETURN(const EncodedMatrix source, read_weight(checkpoint, decl, copy));
     SKUA_ASSIGN_OR_RETURN(PackedWeight packed, backend.pack(source, decl.name));
     out.weight_bytes += packed.buffer->bytes();
     out.weights.push_back(std::move(packed));
-    if (--parts_left[decl.tensor()] > 0) continue;
-    checkpoint.release(decl.tensor());
-    done += checkpoint.find(decl.tensor())->bytes;
+    for (const std::string& name : tensors_of(checkpoint, decl)) {
+      if (--users[name] > 0) continue;
+      checkpoint.release(name);
+      done += checkpoint.find(name)->bytes;
+    }
     if (progress) progress(done, total);
   }
   return out;

@@ -26,18 +26,28 @@ WeightId GraphBuilder::weight(std::string name, int64_t rows, int64_t cols) {
   return declare({std::move(name), rows, cols});
 }
 
-WeightId GraphBuilder::part(WeightSource source, int64_t cols) {
-  if (source.block < 1 || source.first < 0 || source.stride < source.first + source.block ||
-      source.rows % source.stride != 0) {
-    fail(invalid_argument("[graph] " + source.tensor + " cannot be cut into parts of " +
-                          std::to_string(source.block) + " of every " + std::to_string(source.stride) +
-                          " of " + std::to_string(source.rows) + " rows"));
+WeightId GraphBuilder::part(const WeightSource& part, int64_t cols) {
+  const bool transposed = part.transpose == Transpose::kYes;
+  if (part.block < 1 || part.first < 0 || part.stride < part.first + part.block ||
+      part.rows % part.stride != 0 || (transposed && part.stride != part.rows)) {
+    fail(invalid_argument("[graph] " + part.tensor + " cannot be cut into parts of " +
+                          std::to_string(part.block) + " of every " + std::to_string(part.stride) + " of " +
+                          std::to_string(part.rows) + " rows"));
     return WeightId(0);
   }
-  const int64_t n = source.rows / source.stride * source.block;
-  std::string name = source.tensor + "[" + std::to_string(source.first) + "]";
-  if (cols == 1) return declare({std::move(name), 1, n, std::move(source)});
-  return declare({std::move(name), n, cols, std::move(source)});
+  const bool vector = cols == 1;
+  BlockSource source{{part.tensor}, part.rows / part.stride, part.stride, cols, part.first};
+  if (vector || transposed) {
+    source.block_rows = cols;
+    source.block_cols = part.stride;
+    source.take = Take::kColumns;
+  }
+  const int64_t n = source.n_blocks * part.block;
+  return declare({part.tensor + "[" + std::to_string(part.first) + "]",
+                  vector ? 1 : n,
+                  vector ? n : cols,
+                  {std::move(source)},
+                  std::nullopt});
 }
 
 SlotId GraphBuilder::slot(CacheSlot slot) {
@@ -103,6 +113,24 @@ void GraphBuilder::kv_write(std::string_view label, ValueId k, ValueId v, SlotId
 
 ValueId GraphBuilder::attention(std::string_view label, ValueId q, Attention attention, DType storage) {
   return emit(label, attention, {q}, storage);
+}
+
+ValueId GraphBuilder::head_linear(std::string_view label, ValueId x, HeadLinear linear, DType storage) {
+  return emit(label, linear, {x}, storage);
+}
+
+ValueId GraphBuilder::mla_attention(std::string_view label, ValueId q_latent, ValueId q_pe,
+                                    MlaAttention attention, DType storage) {
+  return emit(label, attention, {q_latent, q_pe}, storage);
+}
+
+ValueId GraphBuilder::moe_router(std::string_view label, ValueId x, MoeRouter router) {
+  return emit(label, router, {x}, DType::kF32);
+}
+
+ValueId GraphBuilder::moe_experts(std::string_view label, ValueId x, ValueId routing, MoeExperts experts,
+                                  DType storage) {
+  return emit(label, experts, {x, routing}, storage);
 }
 
 ValueId GraphBuilder::act_mul(std::string_view label, ValueId gate, ValueId up, Act act, DType storage) {

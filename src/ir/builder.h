@@ -11,6 +11,19 @@
 
 namespace skua {
 
+enum class Transpose : uint8_t { kNo, kYes };
+
+/// Rows [first, first + block) of every `stride` rows of a tensor that, as a matrix, has `rows` rows; of a
+/// vector its elements.
+struct WeightSource {
+  std::string tensor;
+  int64_t rows = 0;
+  int64_t first = 0;
+  int64_t block = 0;
+  int64_t stride = 0;
+  Transpose transpose = Transpose::kNo;  // the tensor is stored [cols, rows]; then stride = rows
+};
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(Numerics numerics) : numerics_(numerics) {}
@@ -25,7 +38,9 @@ class GraphBuilder {
   WeightId vector(std::string name, int64_t size) { return weight(std::move(name), 1, size); }
   /// A part of a tensor (see WeightSource): rows [first, first + block) of every `stride` of its rows, or the
   /// same of a vector's elements (cols = 1 asks for one).
-  WeightId part(WeightSource source, int64_t cols);
+  WeightId part(const WeightSource& part, int64_t cols);
+  /// A weight that is not simply a tensor of its name.
+  WeightId weight(WeightDecl decl) { return declare(std::move(decl)); }
   SlotId slot(CacheSlot slot);
 
   ValueId embed(WeightId table, float scale = 1.0f);
@@ -37,6 +52,11 @@ class GraphBuilder {
   ValueId rope(std::string_view label, ValueId x, ValueId angles, Rope rope, DType storage);
   void kv_write(std::string_view label, ValueId k, ValueId v, SlotId slot);
   ValueId attention(std::string_view label, ValueId q, Attention attention, DType storage);
+  ValueId head_linear(std::string_view label, ValueId x, HeadLinear linear, DType storage);
+  ValueId mla_attention(std::string_view label, ValueId q_latent, ValueId q_pe, MlaAttention attention,
+                        DType storage);
+  ValueId moe_router(std::string_view label, ValueId x, MoeRouter router);
+  ValueId moe_experts(std::string_view label, ValueId x, ValueId routing, MoeExperts experts, DType storage);
   ValueId act_mul(std::string_view label, ValueId gate, ValueId up, Act act, DType storage);
   ValueId activate(std::string_view label, ValueId x, Act act, DType storage);
   ValueId xielu(std::string_view label, ValueId x, XIelu xielu, DType storage);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,34 +28,44 @@ struct Value {
   ValueType type;
 };
 
-enum class Transpose : uint8_t { kNo, kYes };
-
-/// Where a weight lies in the checkpoint when it is a part of a tensor, or lies transposed. The tensor, as a
-/// matrix, has `rows` rows; the weight is rows [first, first + block) of every `stride` rows, in order. Of a
-/// vector the same holds for its elements.
-struct WeightSource {
-  std::string tensor;  // empty: the tensor is the whole weight
-  int64_t rows = 0;
-  int64_t first = 0;
-  int64_t block = 0;
-  int64_t stride = 0;
-  Transpose transpose = Transpose::kNo;  // the tensor is stored [cols, rows]; plain formats only
+enum class Take : uint8_t {
+  kRows,     // block rows become rows of the weight
+  kColumns,  // block columns do: the block is used transposed
 };
 
-/// One weight: name and logical shape [rows, cols]; a vector has rows = 1. The name is the checkpoint's, or,
-/// for a part of a tensor, made of it.
+/// A place for a weight that is made of equal stored blocks [block_rows, block_cols], one per expert or head:
+/// each block gives the rows first, first + step, ... (kColumns: its columns; then row `skip` of the block is
+/// the weight's first column). The tensors hold the blocks one after another: one tensor with all of them
+/// ([n_blocks, block_rows, block_cols] or with the first two dimensions folded), or one tensor per block.
+struct BlockSource {
+  std::vector<std::string> tensors;
+  int64_t n_blocks = 1;
+  int64_t block_rows = 0;
+  int64_t block_cols = 0;
+  int64_t first = 0;
+  int64_t step = 1;
+  Take take = Take::kRows;
+  int64_t skip = 0;
+};
+
+/// One weight: name and logical shape [rows, cols]; a vector has rows = 1. Without `blocks` the name is that
+/// of the checkpoint's tensor. Else the first of `blocks` whose tensors are all there is read; a vector is
+/// made of one number per row taken.
 struct WeightDecl {
   std::string name;
   int64_t rows = 0;
   int64_t cols = 0;
-  WeightSource source = {};
-
-  const std::string& tensor() const { return source.tensor.empty() ? name : source.tensor; }
+  std::vector<BlockSource> blocks = {};
+  std::optional<DType> plain = {};  // what a quantized tensor is decoded to at load; empty: nothing
 };
 
 constexpr int32_t kPageTokens = 64;  // tokens of one cache page
 
-enum class SlotKind : uint8_t { kFull, kWindow };
+enum class SlotKind : uint8_t {
+  kFull,
+  kWindow,
+  kLatent,  // MLA: k is the rotated shared key, v the latent, one row for all heads
+};
 
 /// Cache of one attention layer: k and v rows per token and kv head, stored as `storage`.
 struct CacheSlot {

@@ -135,7 +135,88 @@ struct Inference {
     }
     return Types{{Lead::kTokens, int64_t{op.n_heads} * slot.v_dim, storage}};
   }
-  Result<Types> operator()(const ActMul&) const { return same(2); }
+  Result<Types> operator()(const HeadLinear& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    const WeightDecl& w = graph.weight(op.weight);
+    if (op.n_heads < 1 || w.rows % op.n_heads != 0) {
+      return invalid_argument("[graph] " + print(w) + " does not part into " + std::to_string(op.n_heads) +
+                              " heads");
+    }
+    if (w.cols * op.n_heads != in(0).width) {
+      return mismatch("heads x columns of " + w.name, in(0).width, w.cols * op.n_heads);
+    }
+    return Types{{in(0).lead, w.rows, storage}};
+  }
+  Result<Types> operator()(const MlaAttention& op) const {
+    SKUA_RETURN_IF_ERROR(arity(2));
+    const CacheSlot& slot = graph.slot(op.slot);
+    if (slot.kind != SlotKind::kLatent || slot.n_kv_heads != 1) {
+      return invalid_argument("[graph] mla_attention needs a latent slot with one row per token");
+    }
+    if (op.n_heads < 1 || in(0).width != int64_t{op.n_heads} * slot.v_dim) {
+      return mismatch("heads x rank", int64_t{op.n_heads} * slot.v_dim, in(0).width);
+    }
+    if (in(1).width != int64_t{op.n_heads} * slot.k_dim) {
+      return mismatch("heads x rotated dimensions", int64_t{op.n_heads} * slot.k_dim, in(1).width);
+    }
+    return Types{{Lead::kTokens, in(0).width, storage}};
+  }
+
+  Status vector_of(const std::optional<WeightId>& id, int64_t size) const {
+    if (!id) return ok_status();
+    const WeightDecl& w = graph.weight(*id);
+    return w.rows == 1 && w.cols == size ? ok_status() : mismatch("size of " + w.name, size, w.cols);
+  }
+  Result<Types> operator()(const MoeRouter& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    const WeightDecl& w = graph.weight(op.weight);
+    if (w.cols != in(0).width) return mismatch("columns of " + w.name, in(0).width, w.cols);
+    for (const auto& id : {op.bias, op.selection_bias, op.expert_scale}) {
+      SKUA_RETURN_IF_ERROR(vector_of(id, w.rows));
+    }
+    if (op.n_groups < 1 || w.rows % op.n_groups != 0 || op.top_k_groups < 1 ||
+        op.top_k_groups > op.n_groups) {
+      return invalid_argument("[graph] " + std::to_string(w.rows) + " experts cannot be routed through " +
+                              std::to_string(op.top_k_groups) + " of " + std::to_string(op.n_groups) +
+                              " equal groups");
+    }
+    if (op.top_k < 1 || op.top_k > w.rows / op.n_groups * op.top_k_groups) {
+      return invalid_argument("[graph] " + std::to_string(op.top_k) + " experts per token of " +
+                              std::to_string(w.rows / op.n_groups * op.top_k_groups) + " that can be chosen");
+    }
+    return Types{{in(0).lead, w.rows, storage}};
+  }
+  Result<Types> operator()(const MoeExperts& op) const {
+    SKUA_RETURN_IF_ERROR(arity(2));
+    const WeightDecl &gate = graph.weight(op.gate), &up = graph.weight(op.up), &down = graph.weight(op.down);
+    if (op.n_experts < 1 || op.n_identity < 0 || in(1).width != int64_t{op.n_experts} + op.n_identity) {
+      return mismatch("width of the routing", int64_t{op.n_experts} + op.n_identity, in(1).width);
+    }
+    if (gate.rows % op.n_experts != 0 || up.rows != gate.rows)
+      return mismatch("rows of " + up.name, gate.rows, up.rows);
+    if (gate.cols != in(0).width) return mismatch("columns of " + gate.name, in(0).width, gate.cols);
+    if (up.cols != in(0).width) return mismatch("columns of " + up.name, in(0).width, up.cols);
+    if (down.cols != gate.rows / op.n_experts) {
+      return mismatch("columns of " + down.name, gate.rows / op.n_experts, down.cols);
+    }
+    if (down.rows != in(0).width * op.n_experts)
+      return mismatch("rows of " + down.name, in(0).width * op.n_experts, down.rows);
+    SKUA_RETURN_IF_ERROR(vector_of(op.gate_bias, gate.rows));
+    SKUA_RETURN_IF_ERROR(vector_of(op.up_bias, up.rows));
+    SKUA_RETURN_IF_ERROR(vector_of(op.down_bias, down.rows));
+    if (op.gate_bias.has_value() != op.up_bias.has_value() ||
+        op.gate_bias.has_value() != op.down_bias.has_value()) {
+      return invalid_argument("[graph] experts have all three biases or none");
+    }
+    if (op.top_k < 1 || op.top_k > in(1).width) return mismatch("experts per token", in(1).width, op.top_k);
+    return Types{{in(0).lead, in(0).width, storage}};
+  }
+  Result<Types> operator()(const ActMul&) const {
+    SKUA_RETURN_IF_ERROR(arity(2));
+    if (in(0).width != 1) return same(2);
+    if (in(0).lead != in(1).lead) return invalid_argument("[graph] inputs differ in their leading size");
+    return Types{{in(1).lead, in(1).width, storage}};
+  }
   Result<Types> operator()(const Activate&) const { return same(1); }
   Result<Types> operator()(const XIelu& op) const {
     for (const WeightId id : {op.alpha_p, op.alpha_n, op.beta, op.eps}) {

@@ -28,10 +28,14 @@ std::string_view op_name(const Op& op) {
                         [](const RmsNorm&) { return "rms_norm"; },
                         [](const LayerNorm&) { return "layer_norm"; },
                         [](const Linear&) { return "linear"; },
+                        [](const HeadLinear&) { return "head_linear"; },
                         [](const RopeAngles&) { return "rope_angles"; },
                         [](const Rope&) { return "rope"; },
                         [](const KvWrite&) { return "kv_write"; },
                         [](const Attention&) { return "attention"; },
+                        [](const MlaAttention&) { return "mla_attention"; },
+                        [](const MoeRouter&) { return "moe_router"; },
+                        [](const MoeExperts&) { return "moe_experts"; },
                         [](const ActMul&) { return "act_mul"; },
                         [](const Activate&) { return "activate"; },
                         [](const XIelu&) { return "xielu"; },
@@ -63,6 +67,8 @@ std::string_view act_name(Act act) {
       return "relu";
     case Act::kRelu2:
       return "relu2";
+    case Act::kSigmoid:
+      return "sigmoid";
   }
   return "unknown";
 }
@@ -92,6 +98,9 @@ std::vector<StepInput> step_inputs(const Op& op) {
                         [](const Attention&) {
                           return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
                         },
+                        [](const MlaAttention&) {
+                          return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
+                        },
                         [](const auto&) { return Inputs{kHeader}; },
                     },
                     op);
@@ -119,16 +128,34 @@ std::vector<WeightId> op_weights(const Op& op) {
                    append(out, o.gate);
                    append(out, o.up);
                  },
+                 [&](const HeadLinear& o) { out.push_back(o.weight); },
+                 [&](const MoeRouter& o) {
+                   out.push_back(o.weight);
+                   append(out, o.bias);
+                   append(out, o.selection_bias);
+                   append(out, o.expert_scale);
+                 },
+                 [&](const MoeExperts& o) {
+                   out = {o.gate, o.up, o.down};
+                   append(out, o.gate_bias);
+                   append(out, o.up_bias);
+                   append(out, o.down_bias);
+                 },
                  [](const auto&) {},
              },
              op);
   return out;
 }
 
+bool reads_slot(const Op& op) {
+  return std::holds_alternative<Attention>(op) || std::holds_alternative<MlaAttention>(op);
+}
+
 std::optional<SlotId> op_slot(const Op& op) {
   if (const auto* write = std::get_if<KvWrite>(&op)) return write->slot;
   if (const auto* fused = std::get_if<RopeKvWrite>(&op)) return fused->write.slot;
   if (const auto* attention = std::get_if<Attention>(&op)) return attention->slot;
+  if (const auto* latent = std::get_if<MlaAttention>(&op)) return latent->slot;
   return std::nullopt;
 }
 

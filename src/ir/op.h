@@ -93,15 +93,67 @@ struct Attention {
   float softcap = 0.0f;
 };
 
+/// y[t, head * rows + n] = sum_k x[t, head * in + k] w[head * rows + n, k]: one small matrix per head. The
+/// weight is [n_heads * rows, in], x is [T, n_heads * in].
+struct HeadLinear {
+  WeightId weight;
+  int32_t n_heads = 0;
+};
+
+/// Causal attention over a latent slot (kind kLatent: v = ckv [rank], k = rotated kpe [rope], one row per
+/// token for all heads): score = scale * (q_latent . ckv + q_pe . kpe), output = sum of softmax * ckv.
+/// Inputs: q_latent [T, n_heads * rank], q_pe [T, n_heads * rope]. Output [T, n_heads * rank]. Source:
+/// arXiv:2405.04434 (absorbed form).
+struct MlaAttention {
+  SlotId slot;
+  int32_t n_heads = 0;
+  float scale = 1.0f;
+};
+
+enum class RouterScore : uint8_t {
+  kSoftmax,  // over all experts
+  kSigmoid,  // each expert by itself
+};
+
+enum class GroupScore : uint8_t {
+  kMax,        // the best choice score of the group
+  kTopTwoSum,  // the sum of its two best
+};
+
+/// Sparse mixing weights: out[t, e] = weight of expert e for token t, 0 for those not chosen. Input x [T, d],
+/// output [T, n_experts].
+/// logits = x W^T + bias, in f32 from the stored weights. Choice: the best `top_k_groups` of `n_groups` equal
+/// groups, then the best `top_k` experts in them, by logit, or by score + selection_bias if that is given;
+/// ties go to the lower index. The mixing weight is the score itself (never the choice value), divided by
+/// max(sum over the chosen, sum_floor) + sum_eps if `normalize`, times `scale`, times expert_scale[e].
+struct MoeRouter {
+  enum class Normalize : uint8_t { kNo, kYes };
+
+  WeightId weight;                         // [n_experts, d]
+  std::optional<WeightId> bias;            // [1, n_experts], part of the logits
+  std::optional<WeightId> selection_bias;  // [1, n_experts], of the choice alone
+  std::optional<WeightId> expert_scale;    // [1, n_experts], of the mixing weight
+  RouterScore score = RouterScore::kSoftmax;
+  int32_t top_k = 1;
+  int32_t n_groups = 1;
+  int32_t top_k_groups = 1;
+  GroupScore group_score = GroupScore::kMax;
+  Normalize normalize = Normalize::kNo;
+  float sum_floor = 0.0f;
+  float sum_eps = 0.0f;
+  float scale = 1.0f;
+};
+
 enum class Act : uint8_t {
   kSilu,
   kGeluTanh,
   kGeluErf,
   kRelu,
   kRelu2,  // max(0, x)^2
+  kSigmoid,
 };
 
-/// y = act(gate) * up. Inputs: gate, up.
+/// y = act(gate) * up. Inputs: gate, up. A gate of one column serves the whole row.
 struct ActMul {
   Act act = Act::kSilu;
 };
@@ -115,6 +167,29 @@ struct Activate {
 /// softplus(alpha_n). All four are weights of one element. Source: arXiv:2411.13010.
 struct XIelu {
   WeightId alpha_p, alpha_n, beta, eps;
+};
+
+/// y[t] = sum over experts e with routing[t, e] != 0, in ascending order, of routing[t, e] * expert_e(x[t]);
+/// expert_e(x) = down_e (act(gate_e x) * (up_e x)). Experts n_experts .. n_experts + n_identity - 1 return x
+/// itself. Inputs: x [T, d], routing [T, n_experts + n_identity] with at most top_k non-zero values a row.
+/// Weights hold the experts one after another: gate, up [n_experts * d_ff, d], down [n_experts * d, d_ff],
+/// biases [1, rows]. A weight that no token chose is not read.
+struct MoeExperts {
+  enum class Weigh : uint8_t {
+    kOutput,  // routing * expert(x)
+    kInput,   // expert(routing * x)
+  };
+
+  WeightId gate, up, down;
+  std::optional<WeightId> gate_bias, up_bias, down_bias;
+  int32_t n_experts = 0;
+  int32_t n_identity = 0;
+  int32_t top_k = 1;
+  Act act = Act::kSilu;
+  /// 0: act(g) * u. Else, with g <= limit and |u| <= limit enforced: (u + 1) * g * sigmoid(1.702 g); `act` is
+  /// unused. Source: gpt-oss model card and reference code (facts).
+  float swiglu_limit = 0.0f;
+  Weigh weigh = Weigh::kOutput;
 };
 
 /// y = a + b.
@@ -181,9 +256,10 @@ struct RopeKvWrite {
   DType key_storage = DType::kF32;
 };
 
-using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, RopeAngles, Rope, KvWrite, Attention, ActMul,
-                        Activate, XIelu, Add, Mul, ScaleBy, Slice, PositionScale, Softcap, Scale, GatherRows,
-                        AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
+using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
+                        MlaAttention, MoeRouter, MoeExperts, ActMul, Activate, XIelu, Add, Mul, ScaleBy,
+                        Slice, PositionScale, Softcap, Scale, GatherRows, AddRmsNorm, MultiLinear,
+                        GatedLinear, RopeKvWrite>;
 
 /// "rms_norm", "linear", ...: stable names for plans, benches and tests.
 std::string_view op_name(const Op& op);
@@ -223,6 +299,9 @@ std::vector<StepInput> step_inputs(const Op& op);
 
 /// Weights that an op reads, in kernel order.
 std::vector<WeightId> op_weights(const Op& op);
+
+/// True for ops that only read their slot.
+bool reads_slot(const Op& op);
 
 /// The cache slot that an op touches, if any.
 std::optional<SlotId> op_slot(const Op& op);

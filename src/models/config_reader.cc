@@ -120,6 +120,11 @@ std::optional<double> ConfigReader::maybe_number(std::string_view key) {
   return value->as_double();
 }
 
+int32_t ConfigReader::count_or_none(std::string_view key) {
+  const Json* value = raw(key);
+  return value != nullptr && *value == Json(0) ? 0 : count_or(key, 0);
+}
+
 double ConfigReader::number(std::string_view key) {
   const auto value = maybe_number(key);
   if (!value) fail(wrong(key, "a number"));

@@ -28,6 +28,8 @@ class ConfigReader {
   int32_t count(std::string_view key, int64_t max = INT32_MAX);
   /// The same with a default for a missing or null key.
   int32_t count_or(std::string_view key, int32_t fallback);
+  /// The same where 0 means "none" too.
+  int32_t count_or_none(std::string_view key);
   /// A count that may be absent or null.
   std::optional<int32_t> maybe_count(std::string_view key);
 

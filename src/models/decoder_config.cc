@@ -58,7 +58,7 @@ void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
 
 void read_qwen_windows(ConfigReader& config, DecoderConfig& out) {
   const bool enabled = config.flag_or("use_sliding_window", false);
-  const int32_t window = config.count_or("sliding_window", 0);
+  const int32_t window = config.count_or_none("sliding_window");
   const int32_t first = config.count_or("max_window_layers", 28);
   read_windows(config, out, window, [&](int32_t layer) { return enabled && layer >= first; });
 }

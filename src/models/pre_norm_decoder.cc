@@ -58,7 +58,8 @@ class PreNormDecoder final : public Model {
     const LayerNorms& norms = spec_.norms;
     ValueId y = before(b, "attn_norm", p, norms.before_attention, x);
     const ValueId shared = y;
-    y = attention_block(b, attention(p + ".self_attn", layer), y, angles);
+    y = spec_.attention && angles ? spec_.attention(b, p, layer, y, *angles)
+                                  : attention_block(b, attention(p + ".self_attn", layer), y, angles);
     y = after(b, "attn_post_norm", p, norms.after_attention, y);
     if (spec_.residual == Residual::kParallel) {
       ValueId z = norms.before_mlp.empty() ? shared : before(b, "mlp_norm", p, norms.before_mlp, x);

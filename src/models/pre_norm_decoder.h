@@ -49,6 +49,9 @@ struct PreNormSpec {
   bool o_bias = false;
   bool mlp_bias = false;
   bool qk_norm = false;  // per head, before rotation
+  /// The layer's attention, if it is not that of blocks.h: the same prefix.
+  std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer, ValueId x, ValueId angles)>
+      attention;
   /// The layer's feed-forward block, if it is not a plain gated MLP: prefix "model.layers.3", normed input ->
   /// what is added to the stream.
   std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer, ValueId x)> feed_forward;

@@ -10,6 +10,8 @@ extern const Family kApertus;
 extern const Family kArcee;
 extern const Family kCohere;
 extern const Family kCohere2;
+extern const Family kDeepSeekV2;
+extern const Family kDeepSeekV3;
 extern const Family kErnie45;
 extern const Family kExaone4;
 extern const Family kGemma;
@@ -17,13 +19,17 @@ extern const Family kGemma2;
 extern const Family kGemma3;
 extern const Family kGemma4;
 extern const Family kGlm4;
+extern const Family kGlm4MoeLite;
 extern const Family kGpt2;
 extern const Family kGptNeoX;
 extern const Family kGranite;
 extern const Family kHunyuanV1Dense;
 extern const Family kLlama;
+extern const Family kLongcatFlash;
+extern const Family kMiniCpm3;
 extern const Family kMinistral3;
 extern const Family kMistral;
+extern const Family kMixtral;
 extern const Family kNanochat;
 extern const Family kOlmo2;
 extern const Family kOlmo3;
@@ -31,11 +37,14 @@ extern const Family kOpt;
 extern const Family kPhi;
 extern const Family kPhi3;
 extern const Family kQwen2;
+extern const Family kQwen2Moe;
 extern const Family kQwen3;
+extern const Family kQwen3Moe;
 extern const Family kSeedOss;
 extern const Family kSmolLm3;
 extern const Family kStableLm;
 extern const Family kStarCoder2;
+extern const Family kYoutu;
 
 namespace {
 
@@ -44,6 +53,8 @@ const Family* const kFamilies[] = {
     &kArcee,           //
     &kCohere,          //
     &kCohere2,         //
+    &kDeepSeekV2,      //
+    &kDeepSeekV3,      //
     &kErnie45,         //
     &kExaone4,         //
     &kGemma,           //
@@ -51,13 +62,17 @@ const Family* const kFamilies[] = {
     &kGemma4,          //
     &kGemma3,          //
     &kGlm4,            //
+    &kGlm4MoeLite,     //
     &kGpt2,            //
     &kGptNeoX,         //
     &kGranite,         //
     &kHunyuanV1Dense,  //
     &kLlama,           //
+    &kLongcatFlash,    //
+    &kMiniCpm3,        //
     &kMinistral3,      //
     &kMistral,         //
+    &kMixtral,         //
     &kNanochat,        //
     &kOlmo2,           //
     &kOlmo3,           //
@@ -65,11 +80,14 @@ const Family* const kFamilies[] = {
     &kPhi,             //
     &kPhi3,            //
     &kQwen2,           //
+    &kQwen2Moe,        //
     &kQwen3,           //
+    &kQwen3Moe,        //
     &kSeedOss,         //
     &kSmolLm3,         //
     &kStableLm,        //
     &kStarCoder2,      //
+    &kYoutu,           //
 };
 
 }  // namespace

@@ -23,6 +23,7 @@ class Fuser {
       const Node& g = graph_.nodes[*gate];
       const Node& u = graph_.nodes[*up];
       const DType storage = graph_.value(g.outputs[0]).type.storage;
+      if (graph_.value(g.outputs[0]).type.width != graph_.value(u.outputs[0]).type.width) continue;
       if (g.inputs != u.inputs || storage != graph_.value(u.outputs[0]).type.storage) continue;
       Node fused{GatedLinear{std::get<Linear>(g.op), std::get<Linear>(u.op), act->act, storage}, g.inputs,
                  graph_.nodes[i].outputs, graph_.nodes[i].label};

@@ -159,7 +159,7 @@ class Lowering {
     for (ValueId id : node.outputs) uses.push_back(value_use(id, Access::kWrite));
     if (slot) {
       // A write through page tables can touch any page, so it declares the whole slab of its layer.
-      const bool reads = std::holds_alternative<Attention>(node.op);
+      const bool reads = reads_slot(node.op);
       uses.push_back(
           whole(slabs_[slot->value()], reads ? Access::kRead : Access::kReadWrite, Phase::kAfterWait));
     }

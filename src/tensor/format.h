@@ -67,8 +67,18 @@ struct EncodedMatrix {
   std::array<uint64_t, 3> row_stride_bytes{};  // distance of rows within each plane
   std::vector<uint32_t> row_map;               // logical row -> stored row; empty = identity
 
+  /// Rows that lie in several places (a tensor per expert): stored row r is row r % place_rows of places[r /
+  /// place_rows]. Empty: all lie in `planes`.
+  std::vector<std::array<const std::byte*, 3>> places;
+  int64_t place_rows = 0;
+
   const std::byte* row_plane(int plane, int64_t row) const {
-    const uint64_t stored = row_map.empty() ? static_cast<uint64_t>(row) : row_map[static_cast<size_t>(row)];
+    uint64_t stored = row_map.empty() ? static_cast<uint64_t>(row) : row_map[static_cast<size_t>(row)];
+    if (!places.empty()) {
+      const auto at = static_cast<size_t>(stored / static_cast<uint64_t>(place_rows));
+      stored %= static_cast<uint64_t>(place_rows);
+      return places[at][static_cast<size_t>(plane)] + stored * row_stride_bytes[static_cast<size_t>(plane)];
+    }
     return planes[static_cast<size_t>(plane)] + stored * row_stride_bytes[static_cast<size_t>(plane)];
   }
 };

@@ -23,7 +23,7 @@ double max_abs(const double* x, int64_t n) {
 
 /// Sizes of the cached row of one token, per kv head.
 struct CachedRow {
-  std::vector<double> k_norm, v_max;
+  std::vector<double> k_norm, v_norm, v_max;
 };
 
 class Bounds {
@@ -148,8 +148,10 @@ class Bounds {
 
   void operator()(const ActMul& op) {
     const bool cancels = op.act == Act::kGeluTanh || op.act == Act::kGeluErf;
+    const auto up_width = static_cast<size_t>(width(1));
     for (size_t i = 0; i < slack_->size(); ++i) {
-      (*slack_)[i] = 8 * u_ * std::abs(cancels ? input(0)[i] * input(1)[i] : (*y_)[i]);
+      const double gate = input(0)[width(0) == 1 ? i / up_width : i];
+      (*slack_)[i] = 8 * u_ * std::abs(cancels ? gate * input(1)[i] : (*y_)[i]);
     }
   }
 
@@ -171,6 +173,74 @@ class Bounds {
 
   void operator()(const Softcap&) {
     for (size_t i = 0; i < slack_->size(); ++i) (*slack_)[i] = 8 * u_ * std::abs((*y_)[i]);
+  }
+
+  void operator()(const HeadLinear& op) {
+    const HostWeight& w = weight(op.weight);
+    const int64_t head_rows = w.rows / op.n_heads;
+    const double depth = 16.0 + static_cast<double>(w.cols) / 8.0;
+    for (int64_t n = 0; n < w.rows; ++n) {
+      const std::vector<double> row = w.row(n);
+      for (int64_t t = 0; t < rows_; ++t) {
+        const int64_t at = t * w.cols * op.n_heads + n / head_rows * w.cols;
+        double sum = 0;
+        for (int64_t k = 0; k < w.cols; ++k) {
+          sum += std::abs(input(0)[static_cast<size_t>(at + k)] * row[static_cast<size_t>(k)]);
+        }
+        (*slack_)[static_cast<size_t>(t * w.rows + n)] = depth * u_ * sum;
+      }
+    }
+  }
+
+  /// A score moves by at most the logits' error (softmax: of two logits), a normalised one by twice as much.
+  /// The choice itself is exact: cases keep their choices further apart than that.
+  void operator()(const MoeRouter& op) {
+    const std::vector<double> logit_error = linear_error({op.weight, op.bias});
+    const int64_t n = weight(op.weight).rows;
+    for (int64_t t = 0; t < rows_; ++t) {
+      const auto row = static_cast<size_t>(t * n);
+      const double worst = max_abs(&logit_error[row], n);
+      for (auto i = row; i < row + static_cast<size_t>(n); ++i) {
+        (*slack_)[i] = std::abs((*y_)[i]) * (4 * worst + (40 + static_cast<double>(n)) * u_);
+      }
+    }
+  }
+
+  void operator()(const MoeExperts& op) {
+    for (int64_t t = 0; t < rows_; ++t) {
+      const double* routing = &input(1)[static_cast<size_t>(t * width(1))];
+      for (int64_t e = 0; e < width(1); ++e) {
+        if (routing[e] != 0.0) expert(op, t, e, routing[e]);
+      }
+    }
+  }
+
+  void operator()(const MlaAttention& op) {
+    const CacheSlot& slot = case_.graph.slot(op.slot);
+    int64_t token = 0;
+    for (const CaseSeq& seq : case_.steps[step_].seqs) {
+      for (int32_t i = 0; i < seq.q_len; ++i, ++token) {
+        double k_norm = 0, v_norm = 0, v_max = 0, n_keys = 0;
+        for (int64_t key = 0; key <= seq.kv_len - seq.q_len + i; ++key) {
+          const auto row = cache_[op.slot.value()].find(cell(seq, key));
+          if (row == cache_[op.slot.value()].end()) continue;
+          k_norm = std::max(k_norm, row->second.k_norm[0]);
+          v_norm = std::max(v_norm, row->second.v_norm[0]);
+          v_max = std::max(v_max, row->second.v_max[0]);
+          n_keys += 1;
+        }
+        for (int64_t head = token * op.n_heads; head < (token + 1) * op.n_heads; ++head) {
+          const double score =
+              std::abs(op.scale) *
+              (norm_of(&input(0)[static_cast<size_t>(head * slot.v_dim)], slot.v_dim) * v_norm +
+               norm_of(&input(1)[static_cast<size_t>(head * slot.k_dim)], slot.k_dim) * k_norm);
+          const double depth = static_cast<double>(slot.k_dim + slot.v_dim) / 8.0 + 8;
+          const double slack = v_max * u_ * (2 * depth * score + n_keys / 4 + 32);
+          for (int64_t c = 0; c < slot.v_dim; ++c)
+            (*slack_)[static_cast<size_t>(head * slot.v_dim + c)] = slack;
+        }
+      }
+    }
   }
 
   void operator()(const Attention& op) {
@@ -240,6 +310,65 @@ class Bounds {
     return out;
   }
 
+  struct Product {
+    double value = 0, error = 0;
+  };
+  /// Row `row` of a weight (and its bias) with x, whose elements are off by `x_error`.
+  Product product(WeightId id, const std::optional<WeightId>& bias, int64_t row, const double* x,
+                  const double* x_error) const {
+    const std::vector<double> w = weight(id).row(row);
+    const double b = bias ? weight(*bias).row(0)[static_cast<size_t>(row)] : 0.0;
+    Product out{b, 0};
+    double sum = std::abs(b);
+    for (size_t k = 0; k < w.size(); ++k) {
+      out.value += x[k] * w[k];
+      sum += std::abs(x[k] * w[k]);
+      if (x_error != nullptr) out.error += x_error[k] * std::abs(w[k]);
+    }
+    out.error += (16.0 + static_cast<double>(w.size()) / 8.0) * u_ * sum;
+    return out;
+  }
+
+  /// Adds the error of one expert's part of one token. Activations change by at most 1.13 times their input.
+  void expert(const MoeExperts& op, int64_t t, int64_t e, double routing) {
+    const int64_t d = width(0);
+    const double* x = &input(0)[static_cast<size_t>(t * d)];
+    double* slack = &(*slack_)[static_cast<size_t>(t * d)];
+    if (e >= op.n_experts) {
+      for (int64_t i = 0; i < d; ++i)
+        slack[i] += static_cast<double>(op.top_k) * u_ * std::abs(routing * x[i]);
+      return;
+    }
+    const bool before = op.weigh == MoeExperts::Weigh::kInput;
+    std::vector<double> scaled(x, x + d);
+    if (before) {
+      for (double& v : scaled) v *= routing;
+    }
+    const double outside = before ? 1.0 : std::abs(routing);
+    const int64_t d_ff = weight(op.down).cols;
+    std::vector<double> hidden, hidden_error;
+    for (int64_t i = 0; i < d_ff; ++i) {
+      const Product g = product(op.gate, op.gate_bias, e * d_ff + i, scaled.data(), nullptr);
+      const Product u = product(op.up, op.up_bias, e * d_ff + i, scaled.data(), nullptr);
+      const double up = std::abs(u.value) + (op.swiglu_limit > 0 ? 1.0 : 0.0);
+      hidden.push_back(std::abs(g.value) * up);
+      hidden_error.push_back(1.13 * up * g.error + std::abs(g.value) * u.error + 1.13 * g.error * u.error +
+                             14 * u_ * std::abs(g.value) * up);
+    }
+    for (int64_t i = 0; i < d; ++i) {
+      const std::vector<double> w = weight(op.down).row(e * d + i);
+      double sum =
+          op.down_bias ? std::abs(weight(*op.down_bias).row(0)[static_cast<size_t>(e * d + i)]) : 0.0;
+      double error = 0;
+      for (size_t k = 0; k < w.size(); ++k) {
+        sum += hidden[k] * std::abs(w[k]);
+        error += hidden_error[k] * std::abs(w[k]);
+      }
+      const double depth = 20.0 + static_cast<double>(w.size()) / 8.0 + static_cast<double>(op.top_k);
+      slack[i] += outside * (error + depth * u_ * sum);
+    }
+  }
+
   /// Notes what this step's tokens write into each slot.
   void record_cache() {
     cache_.resize(case_.graph.slots.size());
@@ -257,6 +386,7 @@ class Bounds {
           for (int64_t head = 0; head < slot.n_kv_heads; ++head) {
             const int64_t at = token * slot.n_kv_heads + head;
             row.k_norm.push_back(norm_of(&k[static_cast<size_t>(at * slot.k_dim)], slot.k_dim));
+            row.v_norm.push_back(norm_of(&v[static_cast<size_t>(at * slot.v_dim)], slot.v_dim));
             row.v_max.push_back(max_abs(&v[static_cast<size_t>(at * slot.v_dim)], slot.v_dim));
           }
           const int64_t key = cell(seq, seq.kv_len - seq.q_len + i);

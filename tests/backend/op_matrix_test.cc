@@ -101,7 +101,8 @@ INSTANTIATE_TEST_SUITE_P(All, OpMatrix,
                          testing::Combine(testing::ValuesIn(backends_under_test()),
                                           testing::Values(Table{"linear", linear_cases},
                                                           Table{"rows", row_cases}, Table{"rope", rope_cases},
-                                                          Table{"attention", attention_cases})),
+                                                          Table{"attention", attention_cases},
+                                                          Table{"moe", moe_cases}, Table{"mla", mla_cases})),
                          [](const testing::TestParamInfo<Param>& param) {
                            return std::get<0>(param.param).name + "_" + std::get<1>(param.param).name;
                          });
@@ -110,7 +111,11 @@ class EachBackend : public testing::TestWithParam<BackendUnderTest> {};
 
 TEST_P(EachBackend, UnwrittenCacheRowsAndPagePlacesCannotShow) {
   const auto backend = GetParam().make(2);
-  for (const OpCase& op_case : attention_cases()) {
+  std::vector<OpCase> cases = attention_cases();
+  for (OpCase& op_case : mla_cases()) {
+    if (!op_case.graph.slots.empty()) cases.push_back(std::move(op_case));
+  }
+  for (const OpCase& op_case : cases) {
     const std::vector<StepValues> nan_filled = run_ok(*backend, op_case);
     if (HasFailure()) return;
     expect_same_bytes(op_case, nan_filled, run_ok(*backend, op_case, {.cache_fill = std::byte{0}}),
@@ -118,6 +123,17 @@ TEST_P(EachBackend, UnwrittenCacheRowsAndPagePlacesCannotShow) {
     expect_same_bytes(op_case, nan_filled, run_ok(*backend, op_case, {.reverse_pages = true}),
                       "pages elsewhere");
   }
+}
+
+TEST_P(EachBackend, RoutesMoreThan65535Pairs) {
+  const auto exact_backend = make_ref_backend({});
+  const auto backend = GetParam().make(2);
+  const OpCase op_case = many_pairs_case();
+  const std::vector<StepValues> exact = run_ok(*exact_backend, op_case), got = run_ok(*backend, op_case);
+  if (HasFailure()) return;
+  const ValueId y = op_case.graph.nodes[0].outputs[0];
+  const Verdict verdict = judge(join(got, y), join(exact, y), slack_of(op_case, exact, y, kU32), DType::kF32);
+  EXPECT_TRUE(verdict.pass()) << verdict.text();
 }
 
 TEST_P(EachBackend, FusedOpsEqualTheirPartsAsBytes) {

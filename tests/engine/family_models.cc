@@ -2,6 +2,7 @@
 #include "engine/family_models.h"
 
 #include <cmath>
+#include <set>
 
 #include "backend/host_random.h"
 #include "engine/family_configs.h"
@@ -38,6 +39,58 @@ constexpr const char* kGemma3 = R"({"model_type": "gemma3_text", "num_hidden_lay
   "query_pre_attn_scalar": 40, "attn_logit_softcapping": 20.0, "final_logit_softcapping": 15.0, "rope_theta": 1000000.0,
   "rope_local_base_freq": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}})";
 
+constexpr const char* kMixtral = R"({"model_type": "mixtral", "num_hidden_layers": 2, "hidden_size": 40,
+  "intermediate_size": 50, "num_attention_heads": 5, "num_key_value_heads": 1, "head_dim": 24, "vocab_size": 77,
+  "num_local_experts": 5, "num_experts_per_tok": 2, "max_position_embeddings": 4096, "rms_norm_eps": 1e-5})";
+
+constexpr const char* kQwen2Moe = R"({"model_type": "qwen2_moe", "num_hidden_layers": 3, "hidden_size": 36,
+  "intermediate_size": 44, "num_attention_heads": 6, "num_key_value_heads": 2, "vocab_size": 130, "num_experts": 7,
+  "num_experts_per_tok": 3, "moe_intermediate_size": 21, "shared_expert_intermediate_size": 33,
+  "norm_topk_prob": false, "mlp_only_layers": [1], "max_position_embeddings": 4096})";
+
+constexpr const char* kQwen3Moe = R"({"model_type": "qwen3_moe", "num_hidden_layers": 2, "hidden_size": 64,
+  "intermediate_size": 96, "num_attention_heads": 9, "num_key_value_heads": 3, "head_dim": 32, "vocab_size": 90,
+  "num_experts": 6, "num_experts_per_tok": 3, "moe_intermediate_size": 32, "norm_topk_prob": true,
+  "max_position_embeddings": 4096})";
+
+constexpr const char* kDeepSeekV2 =
+    R"({"model_type": "deepseek_v2", "num_hidden_layers": 2, "hidden_size": 44,
+  "intermediate_size": 50, "num_attention_heads": 3, "vocab_size": 91, "kv_lora_rank": 37, "q_lora_rank": null,
+  "qk_nope_head_dim": 22, "qk_rope_head_dim": 10, "v_head_dim": 18, "n_routed_experts": 6, "n_shared_experts": 2,
+  "num_experts_per_tok": 2, "moe_intermediate_size": 14, "first_k_dense_replace": 1, "n_group": 3, "topk_group": 2,
+  "topk_method": "group_limited_greedy", "routed_scaling_factor": 1.5, "norm_topk_prob": false, "head_dim": 10,
+  "max_position_embeddings": 4096})";
+
+constexpr const char* kDeepSeekV3 =
+    R"({"model_type": "deepseek_v3", "num_hidden_layers": 2, "hidden_size": 64,
+  "intermediate_size": 96, "num_attention_heads": 4, "vocab_size": 88, "kv_lora_rank": 64, "q_lora_rank": 32,
+  "qk_nope_head_dim": 32, "qk_rope_head_dim": 16, "v_head_dim": 16, "n_routed_experts": 8, "n_shared_experts": 1,
+  "num_experts_per_tok": 3, "moe_intermediate_size": 32, "first_k_dense_replace": 1, "n_group": 4, "topk_group": 2,
+  "topk_method": "noaux_tc", "scoring_func": "sigmoid", "routed_scaling_factor": 2.5, "norm_topk_prob": true,
+  "head_dim": 16, "max_position_embeddings": 4096})";
+
+constexpr const char* kGlm4MoeLite =
+    R"({"model_type": "glm4_moe_lite", "num_hidden_layers": 2, "hidden_size": 40,
+  "intermediate_size": 36, "num_attention_heads": 2, "vocab_size": 70, "kv_lora_rank": 20, "q_lora_rank": 12,
+  "qk_nope_head_dim": 14, "qk_rope_head_dim": 6, "v_head_dim": 9, "n_routed_experts": 5, "n_shared_experts": 1,
+  "num_experts_per_tok": 2, "moe_intermediate_size": 10, "mlp_layer_types": ["dense", "sparse"],
+  "attention_bias": true, "max_position_embeddings": 4096})";
+
+constexpr const char* kYoutu = R"({"model_type": "youtu", "num_hidden_layers": 2, "hidden_size": 40,
+  "intermediate_size": 36, "num_attention_heads": 5, "vocab_size": 70, "kv_lora_rank": 24, "q_lora_rank": 12,
+  "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16, "rope_interleave": false,
+  "max_position_embeddings": 4096})";
+
+constexpr const char* kMiniCpm3 = R"({"model_type": "minicpm3", "num_hidden_layers": 2, "hidden_size": 48,
+  "intermediate_size": 36, "num_attention_heads": 4, "vocab_size": 70, "kv_lora_rank": 24, "q_lora_rank": 20,
+  "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 12, "scale_emb": 12, "scale_depth": 1.4,
+  "dim_model_base": 16, "max_position_embeddings": 4096})";
+
+constexpr const char* kLongcatFlash = R"({"model_type": "longcat_flash", "num_layers": 1, "hidden_size": 48,
+  "ffn_hidden_size": 36, "num_attention_heads": 3, "vocab_size": 70, "kv_lora_rank": 32, "q_lora_rank": 24,
+  "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 16, "n_routed_experts": 4, "zero_expert_num": 3,
+  "moe_topk": 3, "expert_ffn_hidden_size": 20, "routed_scaling_factor": 2.0, "max_position_embeddings": 4096})";
+
 uint64_t seed_of(const std::string& name) {
   uint64_t hash = 0xCBF29CE484222325u;  // FNV-1a
   for (char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
@@ -58,12 +111,18 @@ HostWeight random_for(const WeightDecl& decl, const FamilyModel& model) {
   return plain_weight(DType::kF32, 1, decl.cols, values);
 }
 
-/// The tensor that a declared weight is a part of.
-WeightDecl whole_tensor(const WeightDecl& part) {
-  if (part.source.tensor.empty()) return part;
-  if (part.rows == 1) return {part.tensor(), 1, part.source.rows};
-  if (part.source.transpose == Transpose::kYes) return {part.tensor(), part.cols, part.source.rows};
-  return {part.tensor(), part.source.rows, part.cols};
+/// The tensors that a declared weight is made of.
+std::vector<WeightDecl> tensors_behind(const WeightDecl& decl) {
+  if (decl.blocks.empty()) return {decl};
+  const BlockSource& source = decl.blocks[0];
+  const int64_t n = source.tensors.size() == 1 ? source.n_blocks : 1;  // blocks of one tensor
+  const bool vector = source.block_rows == 1;
+  std::vector<WeightDecl> out;
+  for (const std::string& name : source.tensors) {
+    out.push_back(vector ? WeightDecl{name, 1, n * source.block_cols}
+                         : WeightDecl{name, n * source.block_rows, source.block_cols});
+  }
+  return out;
 }
 
 }  // namespace
@@ -81,6 +140,15 @@ std::vector<FamilyModel> sample_family_models() {
       {"mistral_f32", "mistral", kMistral, {FormatKind::kF32}},
       {"qwen2_f16", "qwen2", kQwen2, {FormatKind::kF16}},
       {"qwen3_affine4", "qwen3", kQwen3, {FormatKind::kAffine, 4, 32, DType::kBF16}},
+      {"deepseek_v2_bf16", "deepseek_v2", kDeepSeekV2, {FormatKind::kBF16}},
+      {"deepseek_v3_affine8", "deepseek_v3", kDeepSeekV3, {FormatKind::kAffine, 8, 32, DType::kF16}},
+      {"glm4_moe_lite_f16", "glm4_moe_lite", kGlm4MoeLite, {FormatKind::kF16}},
+      {"longcat_flash_bf16", "longcat_flash", kLongcatFlash, {FormatKind::kBF16}},
+      {"minicpm3_f32", "minicpm3", kMiniCpm3, {FormatKind::kF32}},
+      {"youtu_bf16", "youtu", kYoutu, {FormatKind::kBF16}},
+      {"mixtral_bf16", "mixtral", kMixtral, {FormatKind::kBF16}},
+      {"qwen2_moe_f32", "qwen2_moe", kQwen2Moe, {FormatKind::kF32}},
+      {"qwen3_moe_affine4", "qwen3_moe", kQwen3Moe, {FormatKind::kAffine, 4, 32, DType::kBF16}},
       {"gemma3_bf16", "gemma3", kGemma3, {FormatKind::kBF16}},
   };
 }
@@ -93,15 +161,17 @@ std::unique_ptr<MemoryCheckpoint> make_checkpoint(const FamilyModel& model) {
   if (!parsed.ok()) check_failed(__FILE__, __LINE__, "parse_model", parsed.status().message());
   const auto graph = (*parsed)->build(Numerics{});
   SKUA_CHECK(graph.ok());
-  for (const WeightDecl& part : graph->weights) {
-    if (out->find(part.tensor()) != nullptr) continue;  // another part of a tensor that is there
-    const WeightDecl decl = whole_tensor(part);
-    const HostWeight weight = random_for(decl, model);
-    std::vector<std::byte> bytes;
-    for (const auto& plane : weight.planes) bytes.insert(bytes.end(), plane.begin(), plane.end());
-    const auto shape =
-        decl.rows == 1 ? std::vector<int64_t>{decl.cols} : std::vector<int64_t>{decl.rows, decl.cols};
-    SKUA_CHECK(out->add_tensor(decl.name, shape, weight.format, std::move(bytes)).ok());
+  std::set<std::string> made;  // several weights may be parts of one tensor
+  for (const WeightDecl& weight_decl : graph->weights) {
+    for (const WeightDecl& decl : tensors_behind(weight_decl)) {
+      if (!made.insert(decl.name).second) continue;
+      const HostWeight weight = random_for(decl, model);
+      std::vector<std::byte> bytes;
+      for (const auto& plane : weight.planes) bytes.insert(bytes.end(), plane.begin(), plane.end());
+      const auto shape =
+          decl.rows == 1 ? std::vector<int64_t>{decl.cols} : std::vector<int64_t>{decl.rows, decl.cols};
+      SKUA_CHECK(out->add_tensor(decl.name, shape, weight.format, std::move(bytes)).ok());
+    }
   }
   out->set_config(std::move(*config));
   return out;

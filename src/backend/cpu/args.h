@@ -84,15 +84,20 @@ struct RopeArgs : OpArgs {
   RopeStyle style = RopeStyle::kHalf;
 };
 
-/// Order of a page: k of every kv head as [k_dim][kPageTokens], then v of every kv head as
-/// [kPageTokens][v_dim].
+enum class PageOrder : uint8_t {
+  kHeads,   // k of every kv head as [k_dim][kPageTokens], then v of every kv head as [kPageTokens][v_dim]
+  kLatent,  // one row per token: v (the latent), then k (the rotated key); read once for scores and values
+};
+
 struct SlotShape {
+  PageOrder order = PageOrder::kHeads;
   int64_t n_kv_heads = 0;
   int64_t k_dim = 0;
   int64_t v_dim = 0;
   int64_t max_pages = 0;
 
   int64_t page_floats() const { return n_kv_heads * (k_dim + v_dim) * kPageTokens; }
+  int64_t latent_row() const { return v_dim + k_dim; }
   int64_t k_begin(int64_t head) const { return head * k_dim * kPageTokens; }
   int64_t v_begin(int64_t head) const { return (n_kv_heads * k_dim + head * v_dim) * kPageTokens; }
 };
@@ -117,11 +122,65 @@ struct AttentionArgs : OpArgs {
   float softcap = 0.0f;
   int64_t split_tokens = 0;  // tokens whose splits' results fit the shared workspace
   int64_t n_splits = 0;      // of a sequence, at most
+
+  /// Workspace of one query: the open split's sums, all sums, scores, and (latent) the query itself.
+  int64_t query_floats() const {
+    return 2 * slot.v_dim + kPageTokens + (slot.order == PageOrder::kLatent ? slot.latent_row() : 0);
+  }
+};
+
+struct HeadLinearArgs : OpArgs {
+  LinearPart part;
+  int64_t n_heads = 1;
+};
+
+constexpr int32_t kMaxRouterGroups = 64;
+
+struct RouterArgs : OpArgs {
+  LinearPart part;  // weight and bias
+  int selection_bias_operand = -1, expert_scale_operand = -1;
+  MoeRouter op;
+};
+
+struct ExpertsArgs : OpArgs {
+  LinearPart gate, up, down;
+  MoeExperts op;
+  int64_t d_model = 0;
+  int64_t d_ff = 0;
+  int64_t max_pairs = 0;  // (token, expert) pairs of a step
+};
+
+/// Where an experts kernel keeps its lists in the shared workspace: offsets in bytes.
+struct ExpertPlaces {
+  uint64_t begin = 0;   // i32 [n_experts + n_identity + 1]: pairs of an expert
+  uint64_t token = 0;   // i32 [max_pairs]
+  uint64_t weight = 0;  // f32 [max_pairs]
+  uint64_t hidden = 0;  // f32 [max_pairs, d_ff]
+  uint64_t quantized_x = 0, quantized_hidden = 0;
+  uint64_t end = 0;
+
+  explicit ExpertPlaces(const ExpertsArgs& args) {
+    const auto pairs = static_cast<uint64_t>(args.max_pairs);
+    const auto take = [&](uint64_t bytes) {
+      const uint64_t at = end;
+      end = (end + bytes + 63) / 64 * 64;
+      return at;
+    };
+    begin = take(static_cast<uint64_t>(args.op.n_experts + args.op.n_identity + 1) * sizeof(int32_t));
+    token = take(pairs * sizeof(int32_t));
+    weight = take(pairs * sizeof(float));
+    hidden = take(pairs * static_cast<uint64_t>(args.d_ff) * sizeof(float));
+    const bool inputs = args.gate.order == WeightOrder::kPanels || args.up.order == WeightOrder::kPanels;
+    quantized_x = take(inputs ? pairs * static_cast<uint64_t>(quantized_row_bytes(args.d_model)) : 0);
+    const bool hiddens = args.down.order == WeightOrder::kPanels;
+    quantized_hidden = take(hiddens ? pairs * static_cast<uint64_t>(quantized_row_bytes(args.d_ff)) : 0);
+  }
 };
 
 /// add, mul, act_mul, activate, xielu, softcap, scale, scale_by.
 struct ElementArgs : OpArgs {
   int64_t width = 0;
+  int64_t gate_width = 0;  // act_mul: width, or 1
   Act act = Act::kSilu;
   float factor = 1.0f;       // scale's factor, softcap's cap
   int64_t weight_width = 0;  // scale_by: 1 or width

@@ -89,7 +89,8 @@ struct Chooser {
   }
 
   SlotShape slot_shape(const CacheSlot& slot) const {
-    return {.n_kv_heads = slot.n_kv_heads,
+    return {.order = slot.kind == SlotKind::kLatent ? PageOrder::kLatent : PageOrder::kHeads,
+            .n_kv_heads = slot.n_kv_heads,
             .k_dim = slot.k_dim,
             .v_dim = slot.v_dim,
             .max_pages = context.capacity.max_pages};
@@ -265,27 +266,140 @@ struct Chooser {
     args.window = op.window;
     args.scale = op.scale;
     args.softcap = op.softcap;
-    args.thread_bytes =
-        static_cast<uint64_t>(kAttentionQueries * (2 * slot.v_dim + kPageTokens)) * sizeof(float);
-    constexpr uint64_t kSplitBytes = uint64_t{4} << 20;  // for splits of the same query on several threads
-    args.n_splits = ceil_div<int64_t>(context.capacity.max_pages, kSplitPages);
-    const uint64_t token_bytes =
-        static_cast<uint64_t>(op.n_heads * args.n_splits * split_floats(slot.v_dim)) * sizeof(float);
-    if (target.n_threads > 1) {
-      const uint64_t fitting = std::max<uint64_t>(1, kSplitBytes / token_bytes);
-      args.split_tokens = static_cast<int64_t>(std::min(rows(Lead::kTokens), fitting));
-      args.shared_bytes = static_cast<uint64_t>(args.split_tokens) * token_bytes;
-    }
+    split_attention(args, op.n_heads, slot);
     const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
     const auto dims = static_cast<uint64_t>(slot.k_dim + slot.v_dim);
     return finish(target.table->attention, args,
                   2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(op.n_heads) * dims);
   }
 
+  /// Workspace of attention, and how many tokens may have their splits spread over the threads.
+  void split_attention(AttentionArgs& args, int64_t n_heads, const CacheSlot& slot) const {
+    args.thread_bytes = static_cast<uint64_t>(kAttentionQueries * args.query_floats()) * sizeof(float);
+    constexpr uint64_t kSplitBytes = uint64_t{4} << 20;  // for splits of the same query on several threads
+    args.n_splits = ceil_div<int64_t>(context.capacity.max_pages, kSplitPages);
+    const uint64_t token_bytes =
+        static_cast<uint64_t>(n_heads * args.n_splits * split_floats(slot.v_dim)) * sizeof(float);
+    if (target.n_threads == 1) return;
+    const uint64_t fitting = std::max<uint64_t>(1, kSplitBytes / token_bytes);
+    args.split_tokens = static_cast<int64_t>(std::min(rows(Lead::kTokens), fitting));
+    args.shared_bytes = static_cast<uint64_t>(args.split_tokens) * token_bytes;
+  }
+
+  Result<KernelChoice> operator()(const MlaAttention& op) const {
+    const CacheSlot& slot = graph().slot(op.slot);
+    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    AttentionArgs args;
+    place(args, Lead::kTokens);
+    args.slot = slot_shape(slot);
+    args.n_heads = op.n_heads;
+    args.scale = op.scale;
+    split_attention(args, op.n_heads, slot);
+    const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
+    return finish(target.table->mla_attention, args,
+                  2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(op.n_heads) *
+                      static_cast<uint64_t>(slot.k_dim + 2 * slot.v_dim));
+  }
+
+  /// A weight as the `index`-th weight operand.
+  LinearPart part(const OpArgs& args, WeightId id, int index) const {
+    LinearPart out;
+    out.weight = layout(id);
+    out.order = order(out.weight);
+    if (out.order == WeightOrder::kPanels) out.panel = *panel_format(out.weight.format);
+    out.weight_operand = args.weight + index;
+    return out;
+  }
+
+  Result<KernelChoice> operator()(const HeadLinear& op) const {
+    HeadLinearArgs args;
+    place(args, in(0).lead);
+    args.part = part(args, op.weight, 0);
+    args.n_heads = op.n_heads;
+    SKUA_RETURN_IF_ERROR(check_rows(args.part, op.weight));
+    args.thread_bytes = scratch_bytes(args.part.weight.cols);
+    const auto products = static_cast<uint64_t>(args.part.weight.rows * args.part.weight.cols);
+    return finish(target.table->head_linear, args, 2 * rows(in(0).lead) * products,
+                  format_name(args.part.weight.format));
+  }
+
+  /// Kernels that know no panels.
+  Status check_rows(const LinearPart& weight, WeightId id) const {
+    if (weight.order == WeightOrder::kRows) return ok_status();
+    return unsupported("[cpu] " + std::string(op_name(node.op)) + " with " + graph().weight(id).name +
+                       " as " + format_name(weight.weight.format) +
+                       "; the nearest supported formats are f32, f16 and bf16");
+  }
+
+  Result<KernelChoice> operator()(const MoeRouter& op) const {
+    RouterArgs args;
+    place(args, in(0).lead);
+    args.op = op;
+    args.part = part(args, op.weight, 0);
+    SKUA_RETURN_IF_ERROR(check_rows(args.part, op.weight));
+    int next = args.weight + 1;
+    for (const auto& [id, operand] : {std::pair{&op.bias, &args.part.bias_operand},
+                                      {&op.selection_bias, &args.selection_bias_operand},
+                                      {&op.expert_scale, &args.expert_scale_operand}}) {
+      if (!*id) continue;
+      SKUA_RETURN_IF_ERROR(check_vector(**id));
+      *operand = next++;
+    }
+    if (op.n_groups > kMaxRouterGroups) {
+      return unsupported("[cpu] moe_router with " + std::to_string(op.n_groups) +
+                         " groups; supported are up to " + std::to_string(kMaxRouterGroups));
+    }
+    const int64_t n_experts = args.part.weight.rows;
+    args.thread_bytes = scratch_bytes(args.part.weight.cols) +
+                        static_cast<uint64_t>(3 * (n_experts + 16) + op.n_groups) * sizeof(float);
+    return finish(target.table->moe_router, args,
+                  2 * rows(in(0).lead) * static_cast<uint64_t>(n_experts * args.part.weight.cols),
+                  format_name(args.part.weight.format));
+  }
+
+  Result<KernelChoice> operator()(const MoeExperts& op) const {
+    ExpertsArgs args;
+    place(args, in(0).lead);
+    args.op = op;
+    args.gate = part(args, op.gate, 0);
+    args.up = part(args, op.up, 1);
+    args.down = part(args, op.down, 2);
+    args.d_model = in(0).width;
+    args.d_ff = args.down.weight.cols;
+    args.max_pairs = static_cast<int64_t>(rows(in(0).lead)) * op.top_k;
+    int next = args.weight + 3;
+    for (const auto& [id, p] :
+         {std::pair{&op.gate_bias, &args.gate}, {&op.up_bias, &args.up}, {&op.down_bias, &args.down}}) {
+      if (!*id) continue;
+      SKUA_RETURN_IF_ERROR(check_vector(**id));
+      p->bias_operand = next++;
+    }
+    size_t n_panels = 0;
+    for (const LinearPart* p : {&args.gate, &args.up, &args.down}) {
+      if (p->order == WeightOrder::kRows) continue;
+      ++n_panels;
+      if (p->weight.rows / op.n_experts % kPanelRows != 0) {
+        return unsupported("[cpu] quantized experts of " + std::to_string(p->weight.rows / op.n_experts) +
+                           " rows; in compute native they need a multiple of " + std::to_string(kPanelRows) +
+                           ", any number runs with compute f32");
+      }
+    }
+    args.shared_bytes = ExpertPlaces(args).end;
+    args.thread_bytes = std::max(scratch_bytes(args.d_model), scratch_bytes(args.d_ff));
+    const auto expert_flops = static_cast<uint64_t>(6 * args.d_model * args.d_ff * op.top_k);
+    const std::string format = format_name(args.gate.weight.format);
+    const bool mixed = format != format_name(args.down.weight.format);
+    return finish(target.table->moe_experts, args, rows(in(0).lead) * expert_flops, mixed ? "mixed" : format,
+                  n_panels == 0   ? "f32"
+                  : n_panels == 3 ? "s8"
+                                  : "s8+f32");
+  }
+
   Result<KernelChoice> elements(KernelFn fn, Act act, float factor) const {
     ElementArgs args;
-    place(args, in(0).lead);
-    args.width = in(0).width;
+    place(args, out(0).lead);
+    args.width = out(0).width;
+    args.gate_width = in(0).width;
     args.act = act;
     args.factor = factor;
     return finish(fn, args, rows(in(0).lead) * static_cast<uint64_t>(args.width));

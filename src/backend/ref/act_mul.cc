@@ -1,4 +1,4 @@
-// ActMul: y = act(gate) * up.
+// ActMul: y = act(gate) * up; a gate of one column serves the whole row.
 #include "backend/ref/parts.h"
 
 namespace skua::ref {
@@ -9,7 +9,7 @@ void act_mul(const Call& call) {
   const Rows y = call.output(0);
   for_each(call.pool, y.n, [&](int64_t t) {
     for (int64_t i = 0; i < y.width; ++i) {
-      y.store(t, i, activate(call.op<ActMul>().act, gate.row(t)[i]) * up.row(t)[i]);
+      y.store(t, i, activate(call.op<ActMul>().act, gate.row(t)[gate.width == 1 ? 0 : i]) * up.row(t)[i]);
     }
   });
 }

@@ -33,6 +33,8 @@ double activate(Act act, double x) {
       return x > 0.0 || std::isnan(x) ? x : 0.0;
     case Act::kRelu2:
       return x > 0.0 || std::isnan(x) ? x * x : 0.0;
+    case Act::kSigmoid:
+      return 1.0 / (1.0 + std::exp(-x));
   }
   return x;
 }

@@ -42,6 +42,10 @@ KernelFn kernel_of(const Op& op) {
     KernelFn operator()(const Rope&) const { return entry<ref::rope>; }
     KernelFn operator()(const KvWrite&) const { return entry<ref::kv_write>; }
     KernelFn operator()(const Attention&) const { return entry<ref::attention>; }
+    KernelFn operator()(const HeadLinear&) const { return entry<ref::head_linear>; }
+    KernelFn operator()(const MlaAttention&) const { return entry<ref::mla_attention>; }
+    KernelFn operator()(const MoeRouter&) const { return entry<ref::moe_router>; }
+    KernelFn operator()(const MoeExperts&) const { return entry<ref::moe_experts>; }
     KernelFn operator()(const ActMul&) const { return entry<ref::act_mul>; }
     KernelFn operator()(const Activate&) const { return entry<ref::activate>; }
     KernelFn operator()(const XIelu&) const { return entry<ref::xielu>; }
@@ -70,6 +74,15 @@ uint64_t flops_at_capacity(const ref::Args& args) {
     const auto keys = static_cast<uint64_t>(args.capacity.max_pages) * kPageTokens;
     return 2 * lead(args.inputs[0]) * keys * static_cast<uint64_t>(attention->n_heads) *
            static_cast<uint64_t>(args.slot.k_dim + args.slot.v_dim);
+  }
+  if (const auto* attention = std::get_if<MlaAttention>(&args.op)) {
+    const auto keys = static_cast<uint64_t>(args.capacity.max_pages) * kPageTokens;
+    return 2 * lead(args.inputs[0]) * keys * static_cast<uint64_t>(attention->n_heads) *
+           static_cast<uint64_t>(args.slot.k_dim + 2 * args.slot.v_dim);
+  }
+  if (const auto* experts = std::get_if<MoeExperts>(&args.op)) {
+    return 6 * lead(args.inputs[0]) * static_cast<uint64_t>(experts->top_k) *
+           static_cast<uint64_t>(args.inputs[0].width * args.weights[2].cols);
   }
   uint64_t flops = 0;
   for (const ValueType& out : args.outputs) flops += lead(out) * static_cast<uint64_t>(out.width);

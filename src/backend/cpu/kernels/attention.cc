@@ -101,10 +101,19 @@ struct Kernel {
     return pos < seq.kv_len ? pos : -1;  // a padded row sees nothing
   }
 
-  /// A query with no split open; `memory` holds its scores.
+  /// The two parts of one head's query side by side, as latent rows are.
+  const float* latent_query(int64_t at, float* to) const {
+    const int64_t rank = v_dim(), rope = args.slot.k_dim;
+    __builtin_memcpy(to, call.input(0) + at * rank, static_cast<size_t>(rank) * sizeof(float));
+    __builtin_memcpy(to + rank, call.input(1) + at * rope, static_cast<size_t>(rope) * sizeof(float));
+    return to;
+  }
+
+  /// A query with no split open; behind its scores lies room for a latent one.
   Query query(int64_t t, int64_t head, float* acc, float* scores) const {
-    const int64_t pos = position(t);
-    return {.q = call.input(0) + (t * args.n_heads + head) * args.slot.k_dim,
+    const int64_t pos = position(t), at = t * args.n_heads + head;
+    const bool latent = args.slot.order == PageOrder::kLatent;
+    return {.q = latent ? latent_query(at, scores + kPageTokens) : call.input(0) + at * args.slot.k_dim,
             .pos = pos,
             .first = args.window > 0 ? max_of(pos - args.window + 1, int64_t{0}) : 0,
             .sum = zero(),
@@ -152,7 +161,8 @@ struct Kernel {
     const int32_t page = table[seq * args.slot.max_pages + tile];
     if (page < 0) return;
     const float* k_page = slab + page * args.slot.page_floats() + args.slot.k_begin(kv_head);
-    const float* v_page = slab + page * args.slot.page_floats() + args.slot.v_begin(kv_head);
+    const bool latent = args.slot.order == PageOrder::kLatent;
+    const float* v_page = slab + page * args.slot.page_floats() + (latent ? 0 : args.slot.v_begin(kv_head));
     const float* q[kMaxQueries];
     float* scores[kMaxQueries];
     float* acc[kMaxQueries];
@@ -171,16 +181,24 @@ struct Kernel {
       seeing[n++] = &queries[i];
     }
     if (n == 0) return;
-    score_tile(q, n, k_page, args.slot.k_dim, scores);
+    const int64_t v_stride = latent ? args.slot.latent_row() : v_dim();
+    if (!latent) {
+      score_tile(q, n, k_page, args.slot.k_dim, scores);
+    } else if (n == n_queries) {
+      latent_score_tile(q[0], n, v_page, v_stride, scores[0], args.query_floats());
+    } else {
+      for (int i = 0; i < n; ++i) latent_score_tile(q[i], 1, v_page, v_stride, scores[i], 0);
+    }
     bool same = true;
     for (int i = 0; i < n; ++i) {
       weigh(*seeing[i], begin[i], end[i]);
       same = same && begin[i] == begin[0] && end[i] == end[0];
     }
     if (same) {
-      value_tile(scores, n, v_page, v_dim(), begin[0], end[0], acc);
+      value_tile(scores, n, v_page, v_dim(), v_stride, begin[0], end[0], acc);
     } else {
-      for (int i = 0; i < n; ++i) value_tile(scores + i, 1, v_page, v_dim(), begin[i], end[i], acc + i);
+      for (int i = 0; i < n; ++i)
+        value_tile(scores + i, 1, v_page, v_dim(), v_stride, begin[i], end[i], acc + i);
     }
   }
 
@@ -215,7 +233,7 @@ struct Kernel {
     for (int64_t t = begin; t < end; ++t) {
       const int32_t seq = token_seq[t];
       for (int64_t h = head; h < head + n_heads; ++h) {
-        float* memory = workspace + n * (2 * v_dim() + kPageTokens);
+        float* memory = workspace + n * args.query_floats();
         queries[n] = query(t, h, memory, memory + 2 * v_dim());
         merged[n] = {.acc = memory + v_dim()};
         outs[n] = out(t, h);
@@ -243,7 +261,7 @@ struct Kernel {
       Query queries[kMaxQueries];
       for (int i = 0; i < n; ++i) {
         float* result = split_result(t, kv_head * group() + g + i, split);
-        queries[i] = query(t, kv_head * group() + g + i, result + 2, workspace + i * kPageTokens);
+        queries[i] = query(t, kv_head * group() + g + i, result + 2, workspace + i * args.query_floats());
         open_split(queries[i]);
       }
       for (int64_t tile = max_of(split * kSplitPages, queries[0].first / kPageTokens); tile <= end; ++tile) {
@@ -303,5 +321,7 @@ void attention(const KernelCall& kernel_call) {
                   unit_heads);
   });
 }
+
+void mla_attention(const KernelCall& call) { attention(call); }
 
 }  // namespace skua::cpu::SKUA_ISA

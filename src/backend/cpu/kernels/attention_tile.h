@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/cpu/args.h"
+#include "backend/cpu/kernels/dot_tile.h"
 #include "backend/cpu/kernels/simd.h"
 
 namespace skua::cpu::SKUA_ISA {
@@ -61,10 +62,11 @@ inline void score_tile(const float* const* q, int n_q, const float* k_page, int6
   }
 }
 
-/// acc_i[0..v_dim) += p_i[j] * v[j] for j in [begin, end), for kQ queries of the same range.
+/// acc_i[0..v_dim) += p_i[j] * v[j], whose rows are v_stride apart, for j in [begin, end), for kQ queries of
+/// the same range.
 template <int kQ>
-inline void value_registers(const float* const* p, const float* v_page, int64_t v_dim, int64_t begin,
-                            int64_t end, float* const* acc) {
+inline void value_registers(const float* const* p, const float* v_page, int64_t v_dim, int64_t v_stride,
+                            int64_t begin, int64_t end, float* const* acc) {
   int64_t d = 0;
   for (; d + 16 * kValueVectors <= v_dim; d += 16 * kValueVectors) {
     V16 sum[kQ][kValueVectors];
@@ -73,7 +75,7 @@ inline void value_registers(const float* const* p, const float* v_page, int64_t 
     }
     for (int64_t j = begin; j < end; ++j) {
       V16 v[kValueVectors];
-      for (int c = 0; c < kValueVectors; ++c) v[c] = load(v_page + j * v_dim + d + 16 * c);
+      for (int c = 0; c < kValueVectors; ++c) v[c] = load(v_page + j * v_stride + d + 16 * c);
       for (int i = 0; i < kQ; ++i) {
         const V16 x = splat(p[i][j]);
         for (int c = 0; c < kValueVectors; ++c) sum[i][c] = fma(x, v[c], sum[i][c]);
@@ -88,18 +90,37 @@ inline void value_registers(const float* const* p, const float* v_page, int64_t 
     for (int i = 0; i < kQ; ++i) {
       V16 sum = load_part(acc[i] + d, n);
       for (int64_t j = begin; j < end; ++j)
-        sum = fma(splat(p[i][j]), load_part(v_page + j * v_dim + d, n), sum);
+        sum = fma(splat(p[i][j]), load_part(v_page + j * v_stride + d, n), sum);
       store_part(acc[i] + d, sum, n);
     }
   }
 }
 
 /// The same for n_q queries of one range.
-inline void value_tile(const float* const* p, int n_q, const float* v_page, int64_t v_dim, int64_t begin,
-                       int64_t end, float* const* acc) {
+inline void value_tile(const float* const* p, int n_q, const float* v_page, int64_t v_dim, int64_t v_stride,
+                       int64_t begin, int64_t end, float* const* acc) {
   for (int i = 0; i < n_q; i += kValueQueries) {
     with_count<kValueQueries>(min_of(n_q - i, kValueQueries), [&](auto count) {
-      value_registers<count.kValue>(p + i, v_page, v_dim, begin, end, acc + i);
+      value_registers<count.kValue>(p + i, v_page, v_dim, v_stride, begin, end, acc + i);
+    });
+  }
+}
+
+/// The scores against a latent page: rows of `width` floats; queries and their scores lie `stride` apart.
+inline void latent_score_tile(const float* queries, int n_q, const float* page, int64_t width, float* scores,
+                              int64_t stride) {
+  const DotTile tile{.w = page,
+                     .w_stride = width,
+                     .n = kPageTokens,
+                     .x = queries,
+                     .x_stride = stride,
+                     .n_x = n_q,
+                     .k = width};
+  for (int i = 0; i < n_q; i += kTokenTile) {
+    with_count<kTokenTile>(min_of(n_q - i, kTokenTile), [&](auto count) {
+      for (int64_t row = 0; row < tile.n; row += kRowTile) {
+        dot_registers<count.kValue>(tile, row, i, scores, stride);
+      }
     });
   }
 }

@@ -15,6 +15,7 @@ struct DotTile {
   const float* x = nullptr;
   int64_t x_stride = 0;
   int64_t n_x = 0;
+  const int32_t* x_rows = nullptr;  // which rows of x; nullptr = 0, 1, ...
   int64_t k = 0;
 };
 
@@ -28,7 +29,10 @@ inline void dot_registers(const DotTile& tile, int64_t row, int64_t token, float
   const float* w[kRowTile];
   const float* x[kX];
   for (int r = 0; r < kRowTile; ++r) w[r] = tile.w + (row + min_of(int64_t{r}, n_valid - 1)) * tile.w_stride;
-  for (int i = 0; i < kX; ++i) x[i] = tile.x + (token + i) * tile.x_stride;
+  for (int i = 0; i < kX; ++i) {
+    const int64_t at = tile.x_rows == nullptr ? token + i : tile.x_rows[token + i];
+    x[i] = tile.x + at * tile.x_stride;
+  }
   V16 sum[kX][kRowTile];
   for (int i = 0; i < kX; ++i) {
     for (int r = 0; r < kRowTile; ++r) sum[i][r] = zero();

@@ -7,6 +7,18 @@ namespace skua::cpu::SKUA_ISA {
 
 void act_mul(const KernelCall& kernel_call) {
   const Call<ElementArgs> call(kernel_call);
+  const int64_t width = call.args.width;
+  if (call.args.gate_width == 1 && width > 1) {
+    call.ranges(call.n_rows(), row_grain(width), [&](int64_t begin, int64_t end) {
+      for (int64_t t = begin; t < end; ++t) {
+        const V16 gate = splat(call.input(0)[t]);
+        each_vector(t * width, (t + 1) * width, [&](auto get, auto put) {
+          put(call.output(0), activate_times(call.args.act, gate, get(call.input(1))));
+        });
+      }
+    });
+    return;
+  }
   elementwise(call, [&](auto get, auto put) {
     put(call.output(0), activate_times(call.args.act, get(call.input(0)), get(call.input(1))));
   });

@@ -93,6 +93,8 @@ inline V16 gelu_erf(V16 x) {
   return x * select(less(x, zero()), tail, splat(1.0f) - tail);
 }
 
+inline V16 sigmoid(V16 x) { return splat(1.0f) / (splat(1.0f) + exp(zero() - x)); }
+
 inline V16 relu(V16 x) { return max(zero(), x); }
 
 /// e^x in float64 for -700 <= x <= 0: Taylor series of the part that is no whole power of two.
@@ -136,6 +138,8 @@ inline V16 activate_times(Act act, V16 x, V16 y) {
       return gelu_erf(x) * y;
     case Act::kRelu2:
       return relu(x) * relu(x) * y;
+    case Act::kSigmoid:
+      return sigmoid(x) * y;
     case Act::kRelu:
       break;
   }

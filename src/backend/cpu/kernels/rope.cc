@@ -58,11 +58,17 @@ struct CacheWriter {
   }
 
   void put_k(float* page, int64_t place, int64_t head, const float* k) const {
+    if (shape.order == PageOrder::kLatent) {
+      float* row = page + place * shape.latent_row() + shape.v_dim;
+      __builtin_memcpy(row, k, static_cast<size_t>(shape.k_dim) * sizeof(float));
+      return;
+    }
     float* to = page + shape.k_begin(head) + place;
     for (int64_t i = 0; i < shape.k_dim; ++i) to[i * kPageTokens] = k[i];
   }
   void put_v(float* page, int64_t place, int64_t head, const float* v) const {
-    float* to = page + shape.v_begin(head) + place * shape.v_dim;
+    float* to = shape.order == PageOrder::kLatent ? page + place * shape.latent_row()
+                                                  : page + shape.v_begin(head) + place * shape.v_dim;
     __builtin_memcpy(to, v, static_cast<size_t>(shape.v_dim) * sizeof(float));
   }
 };

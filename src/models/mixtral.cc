@@ -1,0 +1,46 @@
+// Mixtral: Mistral's attention, every feed-forward block a mixture of experts.
+// Sources: transformers modeling_mixtral.py and configuration_mixtral.py (5.17); arXiv:2401.04088.
+#include "models/families.h"
+#include "models/moe.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  const int32_t window = config.count_or("sliding_window", 0);
+  read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
+  MoeBlock moe;
+  moe.d_model = spec.config.info.d_model;
+  moe.d_ff = spec.config.info.d_ff;
+  moe.n_experts = config.count_or("num_local_experts", 8);
+  moe.act = spec.act;
+  moe.router.top_k = config.count_or("num_experts_per_tok", 2);
+  moe.router.normalize = MoeRouter::Normalize::kYes;
+  moe.names = {.gate = "w1", .up = "w3", .down = "w2"};
+  config.ignore({"output_router_logits", "router_aux_loss_coef", "moe_intermediate_size"});
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 1e6));
+  spec.feed_forward = [moe](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
+    MoeBlock block = moe;
+    block.prefix = p + ".block_sparse_moe";
+    return moe_block(b, block, x);
+  };
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"mixtral"};
+
+}  // namespace
+
+extern const Family kMixtral;
+const Family kMixtral{"mixtral", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

@@ -1,0 +1,113 @@
+// Wiring of absorbed latent attention.
+#include "models/mla.h"
+
+#include <cmath>
+
+namespace skua {
+namespace {
+
+constexpr float kLoraEps = 1e-6f;  // of the norms inside, whatever rms_norm_eps says
+
+/// Rows [first, first + block) of every `stride` of a projection, with the bias that goes with them.
+Linear cut(GraphBuilder& b, const std::string& name, WeightSource rows, int64_t cols, bool bias) {
+  rows.tensor = name + ".weight";
+  Linear out{b.part(rows, cols), std::nullopt};
+  if (bias) {
+    rows.tensor = name + ".bias";
+    out.bias = b.part(rows, 1);
+  }
+  return out;
+}
+
+/// One of the two halves of kv_b_proj [heads x (nope + v), rank], decoded once if it is stored quantized. MLX
+/// keeps them apart: embed_q [heads, rank, nope] and unembed_out [heads, v, rank].
+enum class Half : uint8_t { kKeys, kValues };
+
+WeightId up_projection(GraphBuilder& b, const MlaSpec& m, const std::string& prefix, Half half) {
+  const int64_t n = m.n_heads, rank = m.kv_rank;
+  BlockSource folded{{prefix + ".kv_b_proj.weight"}, n, int64_t{m.nope_dim} + m.v_dim, rank};
+  if (half == Half::kKeys) {
+    folded.take = Take::kColumns;
+    const BlockSource apart{{prefix + ".embed_q.weight"}, n, rank, m.nope_dim};
+    return b.weight({prefix + ".w_uk", n * rank, m.nope_dim, {folded, apart}, DType::kBF16});
+  }
+  folded.first = m.nope_dim;
+  const BlockSource apart{{prefix + ".unembed_out.weight"}, n, m.v_dim, rank};
+  return b.weight({prefix + ".w_uv", n * m.v_dim, rank, {folded, apart}, DType::kBF16});
+}
+
+}  // namespace
+
+MlaSpec read_mla(ConfigReader& config, int32_t d_model, int32_t n_heads) {
+  MlaSpec out;
+  out.d_model = d_model;
+  out.n_heads = n_heads;
+  out.q_rank = config.maybe_count("q_lora_rank").value_or(0);
+  out.kv_rank = config.count("kv_lora_rank");
+  out.nope_dim = config.count("qk_nope_head_dim");
+  out.rope_dim = config.count("qk_rope_head_dim");
+  out.v_dim = config.count("v_head_dim");
+  out.bias = config.flag_or("attention_bias", false);
+  config.must_be("qk_head_dim", Json(out.nope_dim + out.rope_dim));
+  return out;
+}
+
+float mla_scale(const MlaSpec& spec, const Json& rope) {
+  double scale = 1.0 / std::sqrt(static_cast<double>(spec.nope_dim) + spec.rope_dim);
+  const Json* type = rope.find("rope_type");
+  if (type == nullptr) type = rope.find("type");
+  const Json* all_dim = rope.find("mscale_all_dim");
+  const Json* factor = rope.find("factor");
+  const bool scaled = type != nullptr && *type != Json("default") && all_dim != nullptr &&
+                      all_dim->is_number() && factor != nullptr && factor->is_number();
+  if (scaled && all_dim->as_double() != 0 && factor->as_double() > 1) {
+    const double temperature = 0.1 * all_dim->as_double() * std::log(factor->as_double()) + 1.0;
+    scale *= temperature * temperature;
+  }
+  return static_cast<float>(scale);
+}
+
+ValueId mla_block(GraphBuilder& b, const MlaSpec& m, const std::string& prefix, int32_t layer, ValueId x,
+                  ValueId angles) {
+  const DType f32 = DType::kF32, input = b.numerics().matmul_input, kv = b.numerics().kv;
+  const int64_t n = m.n_heads, rank = m.kv_rank, q_dim = int64_t{m.nope_dim} + m.rope_dim;
+  const std::string& p = prefix;
+  const SlotId slot = b.slot({SlotKind::kLatent, layer, 1, m.rope_dim, m.kv_rank, 0, kv});
+
+  ValueId q_in = x;
+  if (m.q_rank > 0) {
+    Linear down{b.weight(p + ".q_a_proj.weight", m.q_rank, m.d_model), std::nullopt};
+    if (m.bias) down.bias = b.vector(p + ".q_a_proj.bias", m.q_rank);
+    q_in = b.linear("q_a", x, down, f32);
+    q_in = b.rms_norm("q_a_norm", q_in, {b.vector(p + ".q_a_layernorm.weight", m.q_rank), kLoraEps}, input);
+  }
+  const std::string q_name = p + (m.q_rank > 0 ? ".q_b_proj" : ".q_proj");
+  const int64_t q_cols = m.q_rank > 0 ? m.q_rank : m.d_model;
+  const ValueId q_nope =
+      b.linear("q_nope", q_in, cut(b, q_name, {"", n * q_dim, 0, m.nope_dim, q_dim}, q_cols, false), input);
+  ValueId q_pe = b.linear("q_pe", q_in,
+                          cut(b, q_name, {"", n * q_dim, m.nope_dim, m.rope_dim, q_dim}, q_cols, false), f32);
+  q_pe = b.rope("q_rope", q_pe, angles, {m.n_heads, m.rope_dim, m.style}, kv);
+
+  const std::string kv_name = p + ".kv_a_proj_with_mqa";
+  const int64_t kv_dim = rank + m.rope_dim;
+  ValueId ckv = b.linear("ckv", x, cut(b, kv_name, {"", kv_dim, 0, rank, kv_dim}, m.d_model, m.bias), f32);
+  ckv = b.rms_norm("ckv_norm", ckv, {b.vector(p + ".kv_a_layernorm.weight", rank), kLoraEps},
+                   m.kv_scale == 1.0f ? kv : f32);
+  if (m.kv_scale != 1.0f) ckv = b.scale("ckv_scale", ckv, m.kv_scale, kv);
+  ValueId kpe =
+      b.linear("kpe", x, cut(b, kv_name, {"", kv_dim, rank, m.rope_dim, kv_dim}, m.d_model, m.bias), f32);
+  kpe = b.rope("k_rope", kpe, angles, {1, m.rope_dim, m.style}, kv);
+  b.kv_write("latent", kpe, ckv, slot);
+
+  const ValueId q_latent =
+      b.head_linear("q_latent", q_nope, {up_projection(b, m, p, Half::kKeys), m.n_heads}, kv);
+  const ValueId mixed = b.mla_attention("attend", q_latent, q_pe, {slot, m.n_heads, m.scale}, input);
+  const ValueId values =
+      b.head_linear("values", mixed, {up_projection(b, m, p, Half::kValues), m.n_heads}, input);
+  Linear out{b.weight(p + ".o_proj.weight", m.d_model, n * m.v_dim), std::nullopt};
+  if (m.bias) out.bias = b.vector(p + ".o_proj.bias", m.d_model);
+  return b.linear("o", values, out, f32);
+}
+
+}  // namespace skua

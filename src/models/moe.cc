@@ -1,0 +1,143 @@
+// Router and experts as ops; where checkpoints keep their weights.
+#include "models/moe.h"
+
+#include "models/blocks.h"
+
+namespace skua {
+namespace {
+
+/// One of the three matrices of every expert: [rows, cols] each, stacked. `fused` is the tensor in which
+/// transformers 5 holds it, whose blocks have `fused_rows` rows, ours from `fused_first` on.
+struct ExpertMatrix {
+  std::string name;      // of the checkpoint: "gate_proj", "w1"
+  std::string mlx_name;  // "gate_proj"
+  std::string fused;     // "gate_up_proj"
+  int64_t rows, cols;    // of one expert
+  int64_t fused_rows, fused_first;
+};
+
+WeightId stacked(GraphBuilder& b, const MoeBlock& block, const ExpertMatrix& m) {
+  const int64_t n = block.n_experts;
+  BlockSource single{{}, n, m.rows, m.cols};
+  for (int64_t e = 0; e < n; ++e) {
+    single.tensors.push_back(block.prefix + "." + block.names.experts + "." + std::to_string(e) + "." +
+                             m.name + ".weight");
+  }
+  const BlockSource mlx{{block.prefix + ".switch_mlp." + m.mlx_name + ".weight"}, n, m.rows, m.cols};
+  const BlockSource fused{
+      {block.prefix + "." + block.names.experts + "." + m.fused}, n, m.fused_rows, m.cols, m.fused_first};
+  return b.weight({block.prefix + "." + block.names.experts + "." + m.mlx_name,
+                   n * m.rows,
+                   m.cols,
+                   {single, mlx, fused},
+                   std::nullopt});
+}
+
+}  // namespace
+
+WeightId router_weight(GraphBuilder& b, const std::string& name, int64_t n_experts, int64_t d_model) {
+  return b.weight({name, n_experts, d_model, {}, DType::kF32});
+}
+
+ValueId moe_block(GraphBuilder& b, const MoeBlock& block, ValueId x) {
+  const int64_t d = block.d_model, ff = block.d_ff;
+  MoeRouter router = block.router;
+  const int64_t n_routed = int64_t{block.n_experts} + block.n_identity;
+  router.weight = router_weight(b, block.prefix + "." + block.names.router + ".weight", n_routed, d);
+  if (!block.names.selection_bias.empty()) {
+    router.selection_bias = b.vector(block.prefix + "." + block.names.selection_bias, n_routed);
+  }
+  const ValueId routing = b.moe_router("route", x, router);
+  MoeExperts experts;
+  experts.gate = stacked(b, block, {block.names.gate, "gate_proj", "gate_up_proj", ff, d, 2 * ff, 0});
+  experts.up = stacked(b, block, {block.names.up, "up_proj", "gate_up_proj", ff, d, 2 * ff, ff});
+  experts.down = stacked(b, block, {block.names.down, "down_proj", "down_proj", d, ff, d, 0});
+  experts.n_experts = block.n_experts;
+  experts.n_identity = block.n_identity;
+  experts.top_k = router.top_k;
+  experts.act = block.act;
+  return b.moe_experts("experts", x, routing, experts, DType::kF32);
+}
+
+ValueId sigmoid_gate(GraphBuilder& b, const std::string& name, int32_t d_model, ValueId x, ValueId y) {
+  const WeightId w = b.weight({name, 1, d_model, {}, DType::kF32});
+  const ValueId gate = b.linear("shared_gate", x, {w, std::nullopt}, DType::kF32);
+  return b.act_mul("shared_gated", gate, y, Act::kSigmoid, DType::kF32);
+}
+
+DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act act) {
+  DeepSeekMoe out;
+  out.d_dense = info.d_ff;
+  MoeBlock& block = out.block;
+  block.d_model = info.d_model;
+  block.d_ff = config.count("moe_intermediate_size");
+  block.n_experts = config.count("n_routed_experts");
+  block.act = act;
+  const int32_t n_shared = config.count_or_none("n_shared_experts");
+  out.d_shared = n_shared * block.d_ff;
+  block.router.top_k = config.count("num_experts_per_tok");
+  block.router.n_groups = config.count_or("n_group", 1);
+  block.router.top_k_groups = config.count_or("topk_group", 1);
+  block.router.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1.0));
+  config.must_be("moe_layer_freq", Json(1));
+  config.must_be("ep_size", Json(1));
+  config.ignore({"num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "router_aux_loss_coef",
+                 "output_router_logits", "num_local_experts", "num_experts"});
+  const int32_t n_dense = config.count_or_none("first_k_dense_replace");
+  for (int32_t layer = 0; layer < info.n_layers; ++layer) out.sparse.push_back(layer >= n_dense ? 1 : 0);
+  if (const Json* types = config.raw("mlp_layer_types")) {
+    if (!types->is_array() || types->size() != out.sparse.size()) {
+      config.fail(invalid_argument("[model] config.json: mlp_layer_types must name every layer"));
+      return out;
+    }
+    for (size_t layer = 0; layer < out.sparse.size(); ++layer) {
+      const Json& type = types->items()[layer];
+      if (type != Json("dense") && type != Json("sparse")) {
+        config.fail(unsupported("[model] config.json: mlp_layer_types holds " + type.dump() +
+                                "; known are dense, sparse"));
+      }
+      out.sparse[layer] = type == Json("sparse") ? 1 : 0;
+    }
+  }
+  return out;
+}
+
+ValueId deepseek_moe(GraphBuilder& b, const DeepSeekMoe& moe, const std::string& prefix, int32_t layer,
+                     ValueId x) {
+  const MoeBlock& m = moe.block;
+  if (moe.sparse[static_cast<size_t>(layer)] == 0) {
+    return mlp_block(b, {prefix, m.d_model, moe.d_dense, m.act, false}, x);
+  }
+  MoeBlock block = m;
+  block.prefix = prefix;
+  const ValueId routed = moe_block(b, block, x);
+  if (moe.d_shared == 0) return routed;
+  const ValueId shared =
+      mlp_block(b, {prefix + "." + moe.shared_name, m.d_model, moe.d_shared, m.act, false}, x);
+  return b.add("shared_add", routed, shared, DType::kF32);
+}
+
+void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe) {
+  MoeRouter& router = moe.block.router;
+  router.score = RouterScore::kSigmoid;
+  router.group_score = GroupScore::kTopTwoSum;
+  router.normalize = read_normalize(config, true);
+  router.sum_eps = 1e-20f;
+  moe.block.names.selection_bias = "gate.e_score_correction_bias";
+}
+
+std::vector<char> read_sparse_layers(ConfigReader& config, int32_t n_layers) {
+  const int32_t step = config.count_or("decoder_sparse_step", 1);
+  std::vector<char> out;
+  for (int32_t layer = 0; layer < n_layers; ++layer) out.push_back((layer + 1) % step == 0 ? 1 : 0);
+  for (const int32_t layer : config.ids("mlp_only_layers")) {
+    if (layer < n_layers) out[static_cast<size_t>(layer)] = 0;
+  }
+  return out;
+}
+
+MoeRouter::Normalize read_normalize(ConfigReader& config, bool fallback) {
+  return config.flag_or("norm_topk_prob", fallback) ? MoeRouter::Normalize::kYes : MoeRouter::Normalize::kNo;
+}
+
+}  // namespace skua

@@ -1,0 +1,71 @@
+// Mixture-of-experts layers: a router, stacked experts, and experts that every token shares.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+#include "models/config_reader.h"
+
+namespace skua {
+
+/// How a family names the tensors of its experts; all below the block's prefix.
+struct ExpertNames {
+  std::string router = "gate";      // "gate" + ".weight"
+  std::string selection_bias;       // "gate.e_score_correction_bias"; empty = none
+  std::string experts = "experts";  // "experts.3.gate_proj.weight"
+  std::string gate = "gate_proj";
+  std::string up = "up_proj";
+  std::string down = "down_proj";
+};
+
+struct MoeBlock {
+  std::string prefix;  // "model.layers.3.mlp"
+  int32_t d_model = 0;
+  int32_t d_ff = 0;  // of one expert
+  int32_t n_experts = 0;
+  int32_t n_identity = 0;  // further experts that return their input
+  Act act = Act::kSilu;
+  MoeRouter router;  // its weights are filled in here
+  ExpertNames names = {};
+};
+
+/// The routed experts of x [T, d_model]. Reads them one tensor per expert, stacked as MLX does (switch_mlp),
+/// or stacked as transformers 5 holds them (experts.gate_up_proj).
+ValueId moe_block(GraphBuilder& b, const MoeBlock& block, ValueId x);
+
+/// The router's [n_experts, d_model] weight, decoded at load if it is stored quantized, so that its logits
+/// keep their own f32 chain.
+WeightId router_weight(GraphBuilder& b, const std::string& name, int64_t n_experts, int64_t d_model);
+
+/// sigmoid(x w) * y: what gates a shared expert; w [1, d_model].
+ValueId sigmoid_gate(GraphBuilder& b, const std::string& name, int32_t d_model, ValueId x, ValueId y);
+
+/// DeepSeek's kind of mixture: dense layers first, then routed experts beside shared ones.
+struct DeepSeekMoe {
+  MoeBlock block;
+  int32_t d_dense = 0;       // of the dense layers
+  int32_t d_shared = 0;      // of the shared expert; 0 = none
+  std::vector<char> sparse;  // per layer
+  std::string shared_name = "shared_experts";
+};
+
+/// Reads n_routed_experts, n_shared_experts, moe_intermediate_size, first_k_dense_replace, the groups and the
+/// scaling; the router's score and biases are the family's.
+DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act act);
+
+/// The feed-forward part of a layer; prefix "model.layers.3.mlp".
+ValueId deepseek_moe(GraphBuilder& b, const DeepSeekMoe& moe, const std::string& prefix, int32_t layer,
+                     ValueId x);
+
+/// Sigmoid scores, a selection bias, the weights normalised if the config says so: DeepSeek-V3's router.
+void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe);
+
+/// Which layers have experts, by Qwen's rule: those at every decoder_sparse_step-th place that
+/// mlp_only_layers does not name.
+std::vector<char> read_sparse_layers(ConfigReader& config, int32_t n_layers);
+
+/// Normalize from a config's norm_topk_prob.
+MoeRouter::Normalize read_normalize(ConfigReader& config, bool fallback);
+
+}  // namespace skua

@@ -1,0 +1,57 @@
+// Qwen 1.5 and 2 MoE: Qwen 2's attention, experts beside a gated shared expert in most layers.
+// Sources: transformers modeling_qwen2_moe.py and configuration_qwen2_moe.py (5.17); arXiv:2407.10671.
+#include "models/families.h"
+#include "models/moe.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  const ModelInfo& info = spec.config.info;
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qkv_bias = config.flag_or("qkv_bias", true);
+  read_qwen_windows(config, spec.config);
+  MoeBlock moe;
+  moe.d_model = info.d_model;
+  moe.d_ff = config.count("moe_intermediate_size");
+  moe.n_experts = config.count("num_experts");
+  moe.act = spec.act;
+  moe.router.top_k = config.count_or("num_experts_per_tok", 4);
+  moe.router.normalize = read_normalize(config, false);
+  const int32_t d_shared = config.count("shared_expert_intermediate_size");
+  const std::vector<char> sparse = read_sparse_layers(config, info.n_layers);
+  config.ignore({"output_router_logits", "router_aux_loss_coef", "num_local_experts"});
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, info.head_dim, 10000.0));
+  const int32_t d_ff = info.d_ff;
+  spec.feed_forward = [moe, sparse, d_shared, d_ff](GraphBuilder& b, const std::string& p, int32_t layer,
+                                                    ValueId x) {
+    MoeBlock block = moe;
+    block.prefix = p + ".mlp";
+    if (sparse[static_cast<size_t>(layer)] == 0)
+      return mlp_block(b, {block.prefix, moe.d_model, d_ff, moe.act, false}, x);
+    const ValueId routed = moe_block(b, block, x);
+    const ValueId shared =
+        mlp_block(b, {block.prefix + ".shared_expert", moe.d_model, d_shared, moe.act, false}, x);
+    const ValueId gated =
+        sigmoid_gate(b, block.prefix + ".shared_expert_gate.weight", moe.d_model, x, shared);
+    return b.add("shared_add", routed, gated, DType::kF32);
+  };
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"qwen2_moe"};
+
+}  // namespace
+
+extern const Family kQwen2Moe;
+const Family kQwen2Moe{"qwen2_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua

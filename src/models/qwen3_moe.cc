@@ -1,0 +1,52 @@
+// Qwen 3 MoE: Qwen 3's attention with per-head norms, experts in most layers.
+// Sources: transformers modeling_qwen3_moe.py and configuration_qwen3_moe.py (5.17); arXiv:2505.09388.
+#include "models/families.h"
+#include "models/moe.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  const ModelInfo& info = spec.config.info;
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qk_norm = true;
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
+  read_qwen_windows(config, spec.config);
+  MoeBlock moe;
+  moe.d_model = info.d_model;
+  moe.d_ff = config.count("moe_intermediate_size");
+  const auto named = config.maybe_count("num_experts"), local = config.maybe_count("num_local_experts");
+  moe.n_experts = named.value_or(local.value_or(128));
+  moe.act = spec.act;
+  moe.router.top_k = config.count_or("num_experts_per_tok", 8);
+  moe.router.normalize = read_normalize(config, false);
+  const std::vector<char> sparse = read_sparse_layers(config, info.n_layers);
+  config.ignore({"output_router_logits", "router_aux_loss_coef"});
+  const Json rope = rope_parameters(config);
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, info.head_dim, 10000.0));
+  const int32_t d_ff = info.d_ff;
+  spec.feed_forward = [moe, sparse, d_ff](GraphBuilder& b, const std::string& p, int32_t layer, ValueId x) {
+    MoeBlock block = moe;
+    block.prefix = p + ".mlp";
+    if (sparse[static_cast<size_t>(layer)] == 0)
+      return mlp_block(b, {block.prefix, moe.d_model, d_ff, moe.act, false}, x);
+    return moe_block(b, block, x);
+  };
+  return make_pre_norm_decoder(std::move(spec));
+}
+
+constexpr std::string_view kTypes[] = {"qwen3_moe"};
+
+}  // namespace
+
+extern const Family kQwen3Moe;
+const Family kQwen3Moe{"qwen3_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua
