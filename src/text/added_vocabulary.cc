@@ -97,7 +97,7 @@ Result<AddedVocabulary> AddedVocabulary::make(std::vector<AddedToken> tokens, co
     out.by_content_[token.content] = i;
     out.id_limit_ = std::max(out.id_limit_, token.id + 1);
     std::string spelling = token.content;
-    if (token.normalized && normalizer != nullptr) {
+    if (token.normalized && !token.spelled_normalized && normalizer != nullptr) {
       AlignedText text(token.content, 0, Track::kNo);
       SKUA_RETURN_IF_ERROR(normalizer->normalize(text));
       spelling = std::string(text.text());

@@ -18,12 +18,13 @@ namespace skua::text {
 struct AddedToken {
   std::string content;
   int32_t id = 0;
-  bool single_word = false;  // only where no word character touches it
-  bool lstrip = false;       // swallows the whitespace to its left
-  bool rstrip = false;       // ... and to its right
-  bool normalized = false;   // looked for after normalization, in its normalized spelling
-  bool special = false;      // left out by SkipSpecial::kYes
-  std::string shown = {};    // how it decodes: its normalized spelling when `normalized`; filled in by make()
+  bool single_word = false;         // only where no word character touches it
+  bool lstrip = false;              // swallows the whitespace to its left
+  bool rstrip = false;              // ... and to its right
+  bool normalized = false;          // looked for after normalization, in its normalized spelling
+  bool spelled_normalized = false;  // with `normalized`: content is in normalized spelling already
+  bool special = false;             // left out by SkipSpecial::kYes
+  std::string shown = {};  // how it decodes: its normalized spelling when `normalized`; filled in by make()
 };
 
 /// A part of a text: an added token, or text between two (id < 0).

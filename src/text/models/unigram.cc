@@ -80,10 +80,11 @@ class Unigram : public Model {
   std::optional<int32_t> unknown() const override { return spec_.unk; }
 
  private:
-  // SentencePiece compares sums as doubles and keeps them as floats.
+  // SentencePiece adds and compares floats.
   void offer(Best& node, double score, int32_t id, size_t begin) const {
+    if (spec_.single_precision) score = static_cast<float>(score);
     if (node.begin != UINT32_MAX && score <= node.score) return;
-    node = {spec_.single_precision ? static_cast<float>(score) : score, id, static_cast<uint32_t>(begin)};
+    node = {score, id, static_cast<uint32_t>(begin)};
   }
 
   double unknown_path(double here) const {

@@ -3,6 +3,7 @@
 #include "text/sources/sentencepiece.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "text/decoders/decoders.h"
 #include "text/models/bpe.h"
@@ -41,10 +42,13 @@ Result<std::unique_ptr<Model>> make_model(const SentencePieceVocab& vocab) {
     spec.vocab = std::move(table);
     spec.scores.assign(vocab.scores.begin(), vocab.scores.end());
     spec.single_precision = true;
-    const float highest = *std::max_element(vocab.scores.begin(), vocab.scores.end());
+    float highest = std::numeric_limits<float>::min();  // FLT_MIN, as sentencepiece starts
+    for (size_t i = 0; i < usable.size(); ++i) {
+      if (vocab.types[i] == PieceType::kNormal) highest = std::max(highest, vocab.scores[i]);
+    }
     for (size_t i = 0; i < usable.size(); ++i) {  // user-defined pieces always win
       if (vocab.types[i] != PieceType::kUserDefined) continue;
-      spec.scores[i] = static_cast<float>(vocab.pieces[i].size()) * highest - 0.1;
+      spec.scores[i] = static_cast<float>(static_cast<float>(vocab.pieces[i].size()) * highest - 0.1);
     }
     spec.in_lattice = std::move(usable);
     spec.unk = unk;
@@ -76,8 +80,15 @@ Result<std::unique_ptr<Tokenizer>> make_sentencepiece(SentencePieceVocab vocab) 
     const bool control = type == PieceType::kControl || type == PieceType::kUnknown;
     if (type == PieceType::kUserDefined && !vocab.pieces[i].empty())
       vocab.rules.user_defined.push_back(vocab.pieces[i]);
-    if (control || type == PieceType::kUserDefined) {
-      spec.added_tokens.push_back({.content = vocab.pieces[i], .id = id, .special = control});
+    // User-defined pieces are found after normalization: by the scores in Unigram, before any merge in BPE.
+    const bool split_off =
+        type == PieceType::kUserDefined && vocab.algorithm == SentencePieceVocab::Algorithm::kBpe;
+    if (control || split_off) {
+      spec.added_tokens.push_back({.content = vocab.pieces[i],
+                                   .id = id,
+                                   .normalized = split_off,
+                                   .spelled_normalized = split_off,
+                                   .special = control});
     }
   }
   SKUA_ASSIGN_OR_RETURN(spec.model, make_model(vocab));
