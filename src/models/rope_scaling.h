@@ -15,8 +15,8 @@ namespace skua {
 /// needs. Types: default, linear (factor), llama3 (factor, low_freq_factor, high_freq_factor,
 /// original_max_position_embeddings), yarn, longrope (chosen by the served context), proportional (factor;
 /// frequencies of the whole head, 0 for what does not rotate), factors (list of divisors, as GGUF carries
-/// them). Errors: kUnsupported naming the type and the known ones; kInvalidArgument for missing or odd values.
-/// Source: transformers modeling_rope_utils (formulas); rotary embedding: arXiv:2104.09864.
+/// them). Errors: kUnsupported naming the type and the known ones; kInvalidArgument for missing or odd
+/// values. Source: transformers modeling_rope_utils (formulas); rotary embedding: arXiv:2104.09864.
 Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta);
 
 /// Collects the rope keys of a config into one parameters object: rope_parameters if there, else
