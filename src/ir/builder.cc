@@ -157,6 +157,21 @@ ValueId GraphBuilder::slice(std::string_view label, ValueId x, Slice slice, DTyp
   return emit(label, slice, {x}, storage);
 }
 
+ValueId GraphBuilder::weighted_sum(std::string_view label, ValueId coefficients, std::vector<ValueId> streams,
+                                   WeightedSum sum, DType storage) {
+  streams.insert(streams.begin(), coefficients);
+  return emit(label, sum, std::move(streams), storage);
+}
+
+ValueId GraphBuilder::cutoff(std::string_view label, ValueId x, float multiplier, DType storage) {
+  return emit(label, Cutoff{multiplier}, {x}, storage);
+}
+
+ValueId GraphBuilder::match_magnitude(std::string_view label, ValueId x, ValueId like, MatchMagnitude match,
+                                      DType storage) {
+  return emit(label, match, {x, like}, storage);
+}
+
 ValueId GraphBuilder::position_scale(std::string_view label, ValueId x, PositionScale scale, DType storage) {
   return emit(label, std::move(scale), {x}, storage);
 }

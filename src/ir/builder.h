@@ -64,6 +64,11 @@ class GraphBuilder {
   ValueId mul(std::string_view label, ValueId a, ValueId b, DType storage);
   ValueId scale_by(std::string_view label, ValueId x, WeightId weight, DType storage);
   ValueId slice(std::string_view label, ValueId x, Slice slice, DType storage);
+  ValueId weighted_sum(std::string_view label, ValueId coefficients, std::vector<ValueId> streams,
+                       WeightedSum sum, DType storage);
+  ValueId cutoff(std::string_view label, ValueId x, float multiplier, DType storage);
+  ValueId match_magnitude(std::string_view label, ValueId x, ValueId like, MatchMagnitude match,
+                          DType storage);
   ValueId position_scale(std::string_view label, ValueId x, PositionScale scale, DType storage);
   ValueId scale(std::string_view label, ValueId x, float factor, DType storage);
   ValueId softcap(std::string_view label, ValueId x, float cap, DType storage);

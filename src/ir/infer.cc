@@ -244,6 +244,19 @@ struct Inference {
     }
     return Types{{in(0).lead, op.width, storage}};
   }
+  Result<Types> operator()(const WeightedSum& op) const {
+    if (inputs.size() < 2) return mismatch("number of inputs", 2, static_cast<int64_t>(inputs.size()));
+    for (size_t i = 1; i < inputs.size(); ++i) {
+      if (in(i).width != in(1).width || in(i).lead != in(0).lead) {
+        return mismatch("width of input " + std::to_string(i), in(1).width, in(i).width);
+      }
+    }
+    const auto last = op.begin + static_cast<int64_t>(inputs.size()) - 1;
+    if (op.begin < 0 || last > in(0).width) return mismatch("number of coefficients", last, in(0).width);
+    return Types{{in(1).lead, in(1).width, storage}};
+  }
+  Result<Types> operator()(const Cutoff&) const { return same(1); }
+  Result<Types> operator()(const MatchMagnitude&) const { return same(2); }
   Result<Types> operator()(const PositionScale& op) const {
     SKUA_RETURN_IF_ERROR(arity(1));
     if (in(0).lead != Lead::kTokens)

@@ -209,6 +209,23 @@ struct Slice {
   int64_t width = 0;
 };
 
+/// y = sum_i (c[t, begin + i] + offset) * x_i, i < number of x. Inputs: c, then the x. Streams mixed by
+/// coefficients of the token.
+struct WeightedSum {
+  int64_t begin = 0;
+  float offset = 0.0f;
+};
+
+/// y = max(0, x - mean(x) - multiplier * std(x)), each row by itself; std without bias correction.
+struct Cutoff {
+  float multiplier = 0.0f;
+};
+
+/// y = x * sqrt(mean(like^2)) / sqrt(max(mean(x^2), min_square)), each row by itself. Inputs: x, like.
+struct MatchMagnitude {
+  float min_square = 1e-5f;
+};
+
 /// y = x * factors[min(position / stride, last)]. Reads step input kPositions. Attention temperatures that
 /// grow with the position.
 struct PositionScale {
@@ -258,8 +275,8 @@ struct RopeKvWrite {
 
 using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
                         MlaAttention, MoeRouter, MoeExperts, ActMul, Activate, XIelu, Add, Mul, ScaleBy,
-                        Slice, PositionScale, Softcap, Scale, GatherRows, AddRmsNorm, MultiLinear,
-                        GatedLinear, RopeKvWrite>;
+                        Slice, WeightedSum, Cutoff, MatchMagnitude, PositionScale, Softcap, Scale, GatherRows,
+                        AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
 
 /// "rms_norm", "linear", ...: stable names for plans, benches and tests.
 std::string_view op_name(const Op& op);

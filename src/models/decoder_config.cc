@@ -2,6 +2,8 @@
 // graph.
 #include "models/decoder_config.h"
 
+#include <cmath>
+
 namespace skua {
 
 DecoderConfig read_decoder_config(ConfigReader& config) {
@@ -54,6 +56,29 @@ void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
     }
     out.windows[layer] = slides ? window : 0;
   }
+}
+
+std::vector<int32_t> read_key_sources(ConfigReader& config, const DecoderConfig& out, int32_t fallback) {
+  const auto n_layers = static_cast<int32_t>(out.windows.size());
+  const double n_shared = config.number_or("num_kv_shared_layers", fallback);
+  std::vector<int32_t> sources;
+  for (int32_t layer = 0; layer < n_layers; ++layer) sources.push_back(layer);
+  if (!(n_shared >= 0 && n_shared < n_layers) || n_shared != std::floor(n_shared)) {
+    config.fail(invalid_argument("[model] num_kv_shared_layers must be from 0 to the number of layers - 1"));
+    return sources;
+  }
+  const int32_t first = n_layers - static_cast<int32_t>(n_shared);
+  for (int32_t layer = first; layer < n_layers; ++layer) {
+    const auto at = static_cast<size_t>(layer);
+    for (int32_t before = 0; before < first; ++before) {
+      if ((out.windows[static_cast<size_t>(before)] > 0) == (out.windows[at] > 0)) sources[at] = before;
+    }
+    if (sources[at] == layer) {
+      config.fail(invalid_argument("[model] layer " + std::to_string(layer) +
+                                   " shares keys of a kind that no earlier layer makes"));
+    }
+  }
+  return sources;
 }
 
 void read_qwen_windows(ConfigReader& config, DecoderConfig& out) {

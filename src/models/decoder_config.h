@@ -23,6 +23,10 @@ DecoderConfig read_decoder_config(ConfigReader& config);
 void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
                   const std::function<bool(int32_t layer)>& fallback);
 
+/// num_kv_shared_layers: the last layers read the keys and values of the last layer of their kind (sliding or
+/// full) that makes its own. Gives, by layer, whose keys it reads: itself or an earlier one.
+std::vector<int32_t> read_key_sources(ConfigReader& config, const DecoderConfig& out, int32_t fallback);
+
 /// Qwen's rule: with use_sliding_window, layers from max_window_layers on slide.
 void read_qwen_windows(ConfigReader& config, DecoderConfig& out);
 

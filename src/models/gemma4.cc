@@ -65,7 +65,8 @@ class Gemma4 final : public Model {
     read_windows(config, c, config.count_or("sliding_window", 512),
                  [&](int32_t layer) { return (layer + 1) % 6 != 0; });
     model->shapes_ = read_shapes(config, c, model->full_values_);
-    model->read_sharing(config);
+    model->source_ = read_key_sources(config, c, 0);
+    if (config.flag_or("use_double_wide_mlp", false)) model->shared_d_ff_ = 2 * c.info.d_ff;
     const int32_t width = static_cast<int32_t>(config.number_or("hidden_size_per_layer_input", 256));
     const int32_t n_rows = config.count_or("vocab_size_per_layer_input", 262144);
     model->per_layer_ = {c.info.n_layers, width, n_rows, c.info.d_model, c.eps, model->act_};
@@ -87,7 +88,8 @@ class Gemma4 final : public Model {
   const ModelInfo& info() const override { return config_.info; }
   std::vector<IgnorableTensor> ignorable() const override {
     std::vector<IgnorableTensor> out = common_ignorable(config_.tied);
-    for (int32_t layer = first_shared_; layer < config_.info.n_layers; ++layer) {
+    for (int32_t layer = 0; layer < config_.info.n_layers; ++layer) {
+      if (!shares(layer)) continue;
       for (const char* name : {"k_proj.*", "v_proj.*", "k_norm.*"}) {
         out.push_back({"model.layers." + std::to_string(layer) + ".self_attn." + name, "keys are shared"});
       }
@@ -117,27 +119,7 @@ class Gemma4 final : public Model {
   }
 
  private:
-  void read_sharing(ConfigReader& config) {
-    const ModelInfo& m = config_.info;
-    const auto n_shared = static_cast<int32_t>(config.number_or("num_kv_shared_layers", 0));
-    if (n_shared < 0 || n_shared >= m.n_layers) {
-      config.fail(
-          invalid_argument("[model] num_kv_shared_layers must be from 0 to the number of layers - 1"));
-      return;
-    }
-    first_shared_ = m.n_layers - n_shared;
-    if (config.flag_or("use_double_wide_mlp", false)) shared_d_ff_ = 2 * m.d_ff;
-    source_.assign(config_.windows.size(), -1);
-    for (int32_t layer = first_shared_; layer < m.n_layers; ++layer) {
-      const auto at = static_cast<size_t>(layer);
-      for (int32_t before = 0; before < first_shared_; ++before) {
-        const auto from = static_cast<size_t>(before);
-        if ((config_.windows[from] > 0) == (config_.windows[at] > 0)) source_[at] = before;
-      }
-      if (source_[at] < 0)
-        config.fail(invalid_argument("[model] a layer shares keys of a kind that no layer makes"));
-    }
-  }
+  bool shares(int32_t layer) const { return source_[static_cast<size_t>(layer)] != layer; }
 
   ValueId run_layer(GraphBuilder& b, int32_t layer, ValueId x, ValueId angles, ValueId vectors,
                     std::vector<SlotId>& slots) const {
@@ -156,7 +138,7 @@ class Gemma4 final : public Model {
     y = norm("attn_post_norm", "post_attention_layernorm", y, numerics.residual);
     x = b.add("attn_add", x, y, numerics.residual);
     y = norm("mlp_norm", "pre_feedforward_layernorm", x, numerics.matmul_input);
-    const int32_t d_ff = layer >= first_shared_ && shared_d_ff_ > 0 ? shared_d_ff_ : m.d_ff;
+    const int32_t d_ff = shares(layer) && shared_d_ff_ > 0 ? shared_d_ff_ : m.d_ff;
     y = mlp_block(b, {p + ".mlp", m.d_model, d_ff, act_, false}, y);
     y = norm("mlp_post_norm", "post_feedforward_layernorm", y, numerics.residual);
     x = b.add("mlp_add", x, y, numerics.residual);
@@ -178,7 +160,7 @@ class Gemma4 final : public Model {
     block.scale = 1.0f;
     block.window = config_.windows[at];
     if (block.window == 0) block.values = full_values_;
-    if (layer >= first_shared_) block.keys = Keys::kShared;
+    if (shares(layer)) block.keys = Keys::kShared;
     return block;
   }
 
@@ -186,9 +168,8 @@ class Gemma4 final : public Model {
   PerLayerInputs per_layer_;
   RopeAngles full_angles_, sliding_angles_;
   std::vector<LayerShape> shapes_;  // by layer
-  std::vector<int32_t> source_;     // by layer: whose keys it reads, -1 = its own
-  int32_t first_shared_ = 0;
-  int32_t shared_d_ff_ = 0;  // of layers that share keys; 0 = as the others
+  std::vector<int32_t> source_;     // by layer: whose keys it reads
+  int32_t shared_d_ff_ = 0;         // of layers that share keys; 0 = as the others
   Values full_values_ = Values::kProjected;
   Act act_ = Act::kGeluTanh;
   float softcap_ = 0.0f;

@@ -17,6 +17,7 @@ extern const Family kExaone4;
 extern const Family kGemma;
 extern const Family kGemma2;
 extern const Family kGemma3;
+extern const Family kGemma3n;
 extern const Family kGemma4;
 extern const Family kGlm4;
 extern const Family kGlm4MoeLite;
@@ -60,6 +61,7 @@ const Family* const kFamilies[] = {
     &kGemma,           //
     &kGemma2,          //
     &kGemma4,          //
+    &kGemma3n,         //
     &kGemma3,          //
     &kGlm4,            //
     &kGlm4MoeLite,     //

@@ -88,6 +88,16 @@ OpCase scale_by(int32_t n_tokens, int64_t width, int64_t weights) {
   return b.take();
 }
 
+OpCase weighted_sum(int32_t n_tokens, int64_t width, int64_t begin, float offset, int n_streams) {
+  CaseBuilder b("weighted_sum " + std::to_string(n_tokens) + " x " + std::to_string(width) + " of " +
+                std::to_string(n_streams));
+  std::vector<ValueId> inputs{b.input(begin + n_streams + 1)};
+  for (int i = 0; i < n_streams; ++i) inputs.push_back(b.input(width));
+  b.node(WeightedSum{begin, offset}, inputs);
+  b.step(n_tokens, 20);
+  return b.take();
+}
+
 OpCase slice(int32_t n_tokens, int64_t width, int64_t begin, int64_t n) {
   CaseBuilder b("slice " + std::to_string(begin) + " + " + std::to_string(n) + " of " +
                 std::to_string(width));
@@ -189,6 +199,12 @@ std::vector<OpCase> row_cases() {
     out.push_back(scale_by(tokens, width, 1));
     out.push_back(scale_by(tokens, width, width));
     out.push_back(position_scale(tokens, width));
+    out.push_back(weighted_sum(tokens, width, 0, 1.0f, 1));
+    out.push_back(weighted_sum(tokens, width, 3, 0.0f, 4));
+    for (double scale : {1.0, 1e-4}) {
+      out.push_back(unary("cutoff", Cutoff{1.6448536f}, tokens, width, scale));
+      out.push_back(binary("match_magnitude", MatchMagnitude{1e-5f}, tokens, width, scale));
+    }
     out.push_back(slice(tokens, width, width / 3, width - width / 3));
     out.push_back(xielu(tokens, width, 1.0, -1e-6));
     out.push_back(xielu(tokens, width, 12.0, -0.03));

@@ -171,6 +171,38 @@ class Bounds {
     }
   }
 
+  void operator()(const WeightedSum& op) {
+    const int64_t n = width(1);
+    const double depth = static_cast<double>(node_->inputs.size()) + 2;
+    for (int64_t t = 0; t < rows_; ++t) {
+      for (size_t s = 1; s < node_->inputs.size(); ++s) {
+        const double c = input(0)[static_cast<size_t>(t * width(0) + op.begin) + s - 1];
+        for (int64_t i = 0; i < n; ++i) {
+          const auto at = static_cast<size_t>(t * n + i);
+          (*slack_)[at] += depth * u_ * (std::abs(c) + std::abs(op.offset)) * std::abs(input(s)[at]);
+        }
+      }
+    }
+  }
+
+  void operator()(const Cutoff& op) {
+    const int64_t n = width(0);
+    const double depth = 8.0 + static_cast<double>(n) / 16.0;
+    for (int64_t t = 0; t < rows_; ++t) {
+      const double* x = &input(0)[static_cast<size_t>(t * n)];
+      const double size = norm_of(x, n) / std::sqrt(static_cast<double>(n));  // at least mean |x| and std
+      for (int64_t i = 0; i < n; ++i) {
+        (*slack_)[static_cast<size_t>(t * n + i)] =
+            depth * u_ * (std::abs(x[i]) + size * (1 + 2 * std::abs(op.multiplier)));
+      }
+    }
+  }
+
+  void operator()(const MatchMagnitude&) {
+    const double depth = 8.0 + static_cast<double>(width(0)) / 16.0;
+    for (size_t i = 0; i < slack_->size(); ++i) (*slack_)[i] = depth * u_ * std::abs((*y_)[i]);
+  }
+
   void operator()(const Softcap&) {
     for (size_t i = 0; i < slack_->size(); ++i) (*slack_)[i] = 8 * u_ * std::abs((*y_)[i]);
   }

@@ -105,6 +105,14 @@ constexpr Pair kPairs[] = {
          "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "full_attention"],
          "rope_parameters": {"full_attention": {"rope_type": "proportional", "rope_theta": 1000000.0,
          "partial_rotary_factor": 0.25}, "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})"},
+    {R"({"model_type": "gemma3n_text", "head_dim": 8, "sliding_window": 16, "num_kv_shared_layers": 1,
+         "intermediate_size": 24, "rope_theta": 1000000.0, "rope_local_base_freq": 10000.0, "rope_scaling": null,
+         "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]})",
+     R"({"model_type": "gemma3n_text", "head_dim": 8, "sliding_window": 16, "num_kv_shared_layers": 1,
+         "intermediate_size": [24, 24, 24, 24], "activation_sparsity_pattern": [0.0, 0.0, 0.0, 0.0],
+         "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+         "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1000000.0},
+         "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})"},
 };
 INSTANTIATE_TEST_SUITE_P(All, Spellings, testing::ValuesIn(kPairs));
 

@@ -186,6 +186,15 @@ struct ElementArgs : OpArgs {
   int64_t weight_width = 0;  // scale_by: 1 or width
 };
 
+/// weighted_sum, cutoff, match_magnitude.
+struct StreamArgs : OpArgs {
+  int64_t width = 0;
+  int64_t coefficient_width = 0;
+  int64_t begin = 0;      // first coefficient
+  int64_t n_streams = 0;  // of weighted_sum
+  float number = 0.0f;    // offset, multiplier or min_square
+};
+
 struct SliceArgs : OpArgs {
   int64_t begin = 0;
   int64_t width = 0;

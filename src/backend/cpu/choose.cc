@@ -432,6 +432,25 @@ struct Chooser {
     args.input_width = in(0).width;
     return finish(target.table->slice, args, 0);
   }
+  Result<KernelChoice> streams(KernelFn fn, float number, int64_t begin) const {
+    StreamArgs args;
+    place(args, in(0).lead);
+    args.width = out(0).width;
+    args.coefficient_width = in(0).width;
+    args.begin = begin;
+    args.n_streams = static_cast<int64_t>(node.inputs.size()) - 1;
+    args.number = number;
+    return finish(fn, args, 4 * rows(in(0).lead) * static_cast<uint64_t>(args.width));
+  }
+  Result<KernelChoice> operator()(const WeightedSum& op) const {
+    return streams(target.table->weighted_sum, op.offset, op.begin);
+  }
+  Result<KernelChoice> operator()(const Cutoff& op) const {
+    return streams(target.table->cutoff, op.multiplier, 0);
+  }
+  Result<KernelChoice> operator()(const MatchMagnitude& op) const {
+    return streams(target.table->match_magnitude, op.min_square, 0);
+  }
   Result<KernelChoice> operator()(const PositionScale& op) const {
     PositionScaleArgs args;
     place(args, Lead::kTokens);

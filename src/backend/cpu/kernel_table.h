@@ -10,7 +10,8 @@ struct KernelTable {
   KernelFn linear, multi_linear, gated_linear;
   KernelFn rope_angles, rope, kv_write, rope_kv_write, attention, mla_attention;
   KernelFn head_linear, moe_router, moe_experts;
-  KernelFn act_mul, activate, xielu, add, mul, scale_by, slice, position_scale, softcap, scale, gather_rows;
+  KernelFn act_mul, activate, xielu, add, mul, scale_by, slice, position_scale;
+  KernelFn weighted_sum, cutoff, match_magnitude, softcap, scale, gather_rows;
 };
 
 namespace avx2 {

@@ -53,6 +53,9 @@ KernelFn kernel_of(const Op& op) {
     KernelFn operator()(const Mul&) const { return entry<ref::mul>; }
     KernelFn operator()(const ScaleBy&) const { return entry<ref::scale_by>; }
     KernelFn operator()(const Slice&) const { return entry<ref::slice>; }
+    KernelFn operator()(const WeightedSum&) const { return entry<ref::weighted_sum>; }
+    KernelFn operator()(const Cutoff&) const { return entry<ref::cutoff>; }
+    KernelFn operator()(const MatchMagnitude&) const { return entry<ref::match_magnitude>; }
     KernelFn operator()(const PositionScale&) const { return entry<ref::position_scale>; }
     KernelFn operator()(const Softcap&) const { return entry<ref::softcap>; }
     KernelFn operator()(const Scale&) const { return entry<ref::scale>; }
