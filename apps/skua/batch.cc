@@ -22,6 +22,8 @@
 namespace skua {
 namespace {
 
+constexpr int32_t kCacheTokensEach = 1024;
+
 /// One line of the input.
 struct Job {
   int64_t index = 0;  // of its line, from 0
@@ -266,6 +268,8 @@ Exit batch_command(const CommandInput& input) {
   }
   EngineOptions wanted = engine_options(options);
   wanted.max_seqs = static_cast<int32_t>(options.integer(Opt::kParallel));
+  // Few replies fill their context: less than one each will do, and whoever finds no room waits.
+  if (!options.given(Opt::kCacheTokens)) wanted.cache_tokens = wanted.max_seqs * kCacheTokensEach;
   auto engine = load_engine(options, options.text(Opt::kModel), wanted);
   if (!engine.ok()) return fail(engine.status());
   const auto prompts = PromptMaker::make((*engine)->tokenizer(), (*engine)->chat_templates(), "the model");

@@ -149,7 +149,7 @@ void EngineCore::propose(Sequence& seq, int32_t max_tokens) {
     --seq.draft_pause;
     return;
   }
-  if (!gauge_.worth_it()) return;
+  if (n_running() > static_cast<size_t>(options_.speculation.max_running) || !gauge_.worth_it()) return;
   // No guess reaches past the reply's last token.
   const int32_t room = seq.max_ids - static_cast<int32_t>(seq.ids.size()) - 1;
   seq.draft = options_.proposer->propose(seq, std::min({max_tokens, room, options_.speculation.max_draft}));

@@ -31,7 +31,9 @@ std::vector<int32_t> prompt_lookup(std::span<const int32_t> ids, int32_t max_tok
 std::unique_ptr<Proposer> make_prompt_lookup();
 
 struct SpeculationOptions {
-  int32_t max_draft = 8;      // at most 15: a verify step has up to 16 rows of one sequence
+  int32_t max_draft = 8;  // at most 15: a verify step has up to 16 rows of one sequence
+  int32_t max_running =
+      4;  // with more sequences in a step, their tokens fill the time that a guess would use
   int32_t pause_tokens = 32;  // of one sequence, after a step that kept nothing of its guess
 };
 
