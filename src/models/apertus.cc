@@ -30,10 +30,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     return b.linear("down", hidden, {b.weight(p + ".mlp.down_proj.weight", d_model, d_ff), std::nullopt},
                     DType::kF32);
   };
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 12000000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 12000000.0);
 }
 
 constexpr std::string_view kTypes[] = {"apertus"};

@@ -33,10 +33,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     block.rope_style = RopeStyle::kInterleaved;
     if (block.window == 0) block.rotation = Rotation::kNone;
   };
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"cohere2"};

@@ -32,6 +32,28 @@ DecoderConfig read_decoder_config(ConfigReader& config) {
   return out;
 }
 
+DecoderConfig read_learned_position_config(ConfigReader& config, const SizeKeys& keys) {
+  DecoderConfig out;
+  ModelInfo& info = out.info;
+  info.model_type = config.text_or("model_type", "");
+  info.n_layers = config.count(keys.n_layers, 10000);
+  info.d_model = config.count(keys.d_model);
+  info.n_heads = info.n_kv_heads = config.count(keys.n_heads);
+  info.head_dim = info.d_model / info.n_heads;
+  if (info.d_model % info.n_heads != 0) {
+    config.fail(invalid_argument("[model] config.json: " + std::string(keys.d_model) +
+                                 " must be a multiple of " + std::string(keys.n_heads)));
+  }
+  info.n_vocab = config.count("vocab_size");
+  info.max_context = config.count(keys.max_context, INT32_MAX - 2);
+  info.end_ids = config.ids("eos_token_id");
+  const auto bos = config.ids("bos_token_id");
+  if (!bos.empty()) info.bos_id = bos[0];
+  out.eps = 1e-5f;
+  out.windows.assign(static_cast<size_t>(info.n_layers), 0);
+  return out;
+}
+
 void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
                   const std::function<bool(int32_t layer)>& fallback) {
   const Json* types = config.raw("layer_types");

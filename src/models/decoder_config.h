@@ -18,6 +18,15 @@ struct DecoderConfig {
 /// heads.
 DecoderConfig read_decoder_config(ConfigReader& config);
 
+/// Names of the sizes in configs older than the common ones.
+struct SizeKeys {
+  std::string_view n_layers, d_model, n_heads, max_context;
+};
+
+/// The same for models with learned positions, whose heads share nothing. The width of the MLP is the
+/// family's to read; eps is 1e-5.
+DecoderConfig read_learned_position_config(ConfigReader& config, const SizeKeys& keys);
+
 /// Which layers attend within a window: from "layer_types" if present (full_attention, sliding_attention),
 /// else `fallback(layer)`. Fills `windows` with `window` or 0. A layer that slides needs window > 0.
 void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,

@@ -15,10 +15,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = spec.o_bias = spec.mlp_bias = config.flag_or("use_bias", false);
   spec.adjust_attention = [](AttentionBlock& block) { block.rope_style = RopeStyle::kInterleaved; };
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 500000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 500000.0);
 }
 
 constexpr std::string_view kTypes[] = {"ernie4_5"};

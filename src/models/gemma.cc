@@ -25,10 +25,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.must_be("use_bidirectional_attention", Json(false));
   spec.norm_offset = 1.0f;
   spec.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(spec.config.info.d_model)));
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"gemma"};

@@ -36,10 +36,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   };
   read_windows(config, spec.config, config.count_or("sliding_window", 4096),
                [](int32_t layer) { return layer % 2 == 0; });
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"gemma2", "vaultgemma"};

@@ -3,7 +3,6 @@
 #include "models/families.h"
 #include "models/mla.h"
 #include "models/moe.h"
-#include "models/pre_norm_decoder.h"
 #include "models/rope_scaling.h"
 
 namespace skua {
@@ -21,17 +20,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   mla.style = config.flag_or("rope_interleave", true) ? RopeStyle::kInterleaved : RopeStyle::kHalf;
   DeepSeekMoe moe = read_deepseek_moe(config, info, spec.act);
   use_sigmoid_router(config, moe);
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, mla.rope_dim, 10000.0));
-  mla.scale = mla_scale(mla, rope);
-  spec.attention = [mla](GraphBuilder& b, const std::string& p, int32_t layer, ValueId x, ValueId angles) {
-    return mla_block(b, mla, p + ".self_attn", layer, x, angles);
-  };
-  spec.feed_forward = [moe](GraphBuilder& b, const std::string& p, int32_t layer, ValueId x) {
-    return deepseek_moe(b, moe, p + ".mlp", layer, x);
-  };
-  return make_pre_norm_decoder(std::move(spec));
+  spec.feed_forward = mixture(moe);
+  return finish_mla(config, policy, std::move(spec), mla, rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"glm4_moe_lite"};

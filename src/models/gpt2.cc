@@ -8,31 +8,14 @@
 namespace skua {
 namespace {
 
-DecoderConfig read_sizes(ConfigReader& config) {
-  DecoderConfig out;
-  ModelInfo& info = out.info;
-  info.model_type = config.text_or("model_type", "");
-  info.n_layers = config.count("n_layer", 10000);
-  info.d_model = config.count("n_embd");
-  info.n_heads = info.n_kv_heads = config.count("n_head");
-  info.head_dim = info.d_model / info.n_heads;
-  info.d_ff = config.count_or("n_inner",
-                              static_cast<int32_t>(std::min<int64_t>(4 * int64_t{info.d_model}, INT32_MAX)));
-  info.n_vocab = config.count("vocab_size");
-  info.max_context = config.count("n_positions");
-  info.end_ids = config.ids("eos_token_id");
-  if (info.d_model % info.n_heads != 0) {
-    config.fail(invalid_argument("[model] config.json: n_embd must be a multiple of n_head"));
-  }
-  out.eps = config.epsilon_or("layer_norm_epsilon", 1e-5);
-  out.windows.assign(static_cast<size_t>(info.n_layers), 0);
-  return out;
-}
-
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_sizes(config);
+  spec.config = read_learned_position_config(config, {"n_layer", "n_embd", "n_head", "n_positions"});
+  ModelInfo& info = spec.config.info;
+  info.d_ff = config.count_or("n_inner",
+                              static_cast<int32_t>(std::min<int64_t>(4 * int64_t{info.d_model}, INT32_MAX)));
+  spec.config.eps = config.epsilon_or("layer_norm_epsilon", 1e-5);
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.norm_kind = Norm::Kind::kLayer;
   spec.norm_vectors = Norm::Vectors::kWeightAndBias;

@@ -20,10 +20,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.logit_scale = static_cast<float>(1.0 / config.number_or("logits_scaling", 1.0));
   const auto scale = static_cast<float>(config.number_or("attention_multiplier", 1.0));
   spec.adjust_attention = [scale](AttentionBlock& block) { block.scale = scale; };
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"granite"};

@@ -43,9 +43,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     block.k_norm_name = "key_layernorm";
   };
   const Json rope = resolve_alpha(rope_parameters(config), spec.config.info.head_dim);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope, 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"hunyuan_v1_dense"};

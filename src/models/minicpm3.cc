@@ -4,7 +4,6 @@
 
 #include "models/families.h"
 #include "models/mla.h"
-#include "models/pre_norm_decoder.h"
 #include "models/rope_scaling.h"
 
 namespace skua {
@@ -29,14 +28,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
                                         static_cast<double>(info.d_model));
   MlaSpec mla = read_mla(config, info.d_model, info.n_heads);
   mla.style = RopeStyle::kHalf;
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, mla.rope_dim, 10000.0));
-  mla.scale = mla_scale(mla, rope);
-  spec.attention = [mla](GraphBuilder& b, const std::string& p, int32_t layer, ValueId x, ValueId angles) {
-    return mla_block(b, mla, p + ".self_attn", layer, x, angles);
-  };
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_mla(config, policy, std::move(spec), mla, rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"minicpm3"};

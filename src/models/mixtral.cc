@@ -16,7 +16,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.act = read_act(config, "hidden_act", "silu");
   const int32_t window = config.count_or("sliding_window", 0);
   read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
-  MoeBlock moe;
+  DeepSeekMoe mix;
+  MoeBlock& moe = mix.block;
   moe.d_model = spec.config.info.d_model;
   moe.d_ff = spec.config.info.d_ff;
   moe.n_experts = config.count_or("num_local_experts", 8);
@@ -25,15 +26,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.router.normalize = MoeRouter::Normalize::kYes;
   moe.names = {.gate = "w1", .up = "w3", .down = "w2"};
   config.ignore({"output_router_logits", "router_aux_loss_coef", "moe_intermediate_size"});
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 1e6));
-  spec.feed_forward = [moe](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
-    MoeBlock block = moe;
-    block.prefix = p + ".block_sparse_moe";
-    return moe_block(b, block, x);
-  };
-  return make_pre_norm_decoder(std::move(spec));
+  spec.feed_forward = mixture(mix, "block_sparse_moe");
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 1e6);
 }
 
 constexpr std::string_view kTypes[] = {"mixtral"};

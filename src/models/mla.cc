@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "models/rope_scaling.h"
+
 namespace skua {
 namespace {
 
@@ -108,6 +110,17 @@ ValueId mla_block(GraphBuilder& b, const MlaSpec& m, const std::string& prefix, 
   Linear out{b.weight(p + ".o_proj.weight", m.d_model, n * m.v_dim), std::nullopt};
   if (m.bias) out.bias = b.vector(p + ".o_proj.bias", m.d_model);
   return b.linear("o", values, out, f32);
+}
+
+Result<std::unique_ptr<Model>> finish_mla(const ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
+                                          MlaSpec mla, const Json& rope, double default_theta) {
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, mla.rope_dim, default_theta));
+  mla.scale = mla_scale(mla, rope);
+  spec.attention = [mla](GraphBuilder& b, const std::string& p, int32_t layer, ValueId x, ValueId angles) {
+    return mla_block(b, mla, p + ".self_attn", layer, x, angles);
+  };
+  return make_pre_norm_decoder(std::move(spec));
 }
 
 }  // namespace skua

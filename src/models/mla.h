@@ -8,6 +8,7 @@
 
 #include "ir/builder.h"
 #include "models/config_reader.h"
+#include "models/pre_norm_decoder.h"
 
 namespace skua {
 
@@ -38,5 +39,9 @@ float mla_scale(const MlaSpec& spec, const Json& rope);
 /// "model.layers.3.self_attn".
 ValueId mla_block(GraphBuilder& b, const MlaSpec& spec, const std::string& prefix, int32_t layer, ValueId x,
                   ValueId angles);
+
+/// finish_pre_norm() of a model whose layers all attend this way; fills in the scale.
+Result<std::unique_ptr<Model>> finish_mla(const ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
+                                          MlaSpec mla, const Json& rope, double default_theta);
 
 }  // namespace skua

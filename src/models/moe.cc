@@ -105,16 +105,24 @@ DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act a
 ValueId deepseek_moe(GraphBuilder& b, const DeepSeekMoe& moe, const std::string& prefix, int32_t layer,
                      ValueId x) {
   const MoeBlock& m = moe.block;
-  if (moe.sparse[static_cast<size_t>(layer)] == 0) {
-    return mlp_block(b, {prefix, m.d_model, moe.d_dense, m.act, false}, x);
+  if (!moe.sparse.empty() && moe.sparse[static_cast<size_t>(layer)] == 0) {
+    return mlp_block(b, {prefix, m.d_model, moe.d_dense, m.act, moe.bias}, x);
   }
   MoeBlock block = m;
   block.prefix = prefix;
   const ValueId routed = moe_block(b, block, x);
   if (moe.d_shared == 0) return routed;
   const ValueId shared =
-      mlp_block(b, {prefix + "." + moe.shared_name, m.d_model, moe.d_shared, m.act, false}, x);
+      mlp_block(b, {prefix + "." + moe.shared_name, m.d_model, moe.d_shared, m.act, moe.bias}, x);
   return b.add("shared_add", routed, shared, DType::kF32);
+}
+
+std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer, ValueId x)> mixture(
+    DeepSeekMoe moe, std::string name) {
+  return [moe = std::move(moe), name = std::move(name)](GraphBuilder& b, const std::string& prefix,
+                                                        int32_t layer, ValueId x) {
+    return deepseek_moe(b, moe, prefix + "." + name, layer, x);
+  };
 }
 
 void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe) {

@@ -1,6 +1,7 @@
 // Mixture-of-experts layers: a router, stacked experts, and experts that every token shares.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -41,13 +42,15 @@ WeightId router_weight(GraphBuilder& b, const std::string& name, int64_t n_exper
 /// sigmoid(x w) * y: what gates a shared expert; w [1, d_model].
 ValueId sigmoid_gate(GraphBuilder& b, const std::string& name, int32_t d_model, ValueId x, ValueId y);
 
-/// DeepSeek's kind of mixture: dense layers first, then routed experts beside shared ones.
+/// DeepSeek's kind of mixture: dense layers first, then routed experts beside shared ones. With neither it is
+/// any family's layer of experts.
 struct DeepSeekMoe {
   MoeBlock block;
   int32_t d_dense = 0;       // of the dense layers
   int32_t d_shared = 0;      // of the shared expert; 0 = none
-  std::vector<char> sparse;  // per layer
+  std::vector<char> sparse;  // per layer; empty = all
   std::string shared_name = "shared_experts";
+  bool bias = false;  // of the dense layers and the shared expert
 };
 
 /// Reads n_routed_experts, n_shared_experts, moe_intermediate_size, first_k_dense_replace, the groups and the
@@ -57,6 +60,10 @@ DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act a
 /// The feed-forward part of a layer; prefix "model.layers.3.mlp".
 ValueId deepseek_moe(GraphBuilder& b, const DeepSeekMoe& moe, const std::string& prefix, int32_t layer,
                      ValueId x);
+
+/// The same as PreNormSpec::feed_forward wants it; `name` is the block's below the layer.
+std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer, ValueId x)> mixture(
+    DeepSeekMoe moe, std::string name = "mlp");
 
 /// Sigmoid scores, a selection bias, the weights normalised if the config says so: DeepSeek-V3's router.
 void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe);

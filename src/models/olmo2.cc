@@ -17,10 +17,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.norms = {"", "post_attention_layernorm", "", "post_feedforward_layernorm"};
   spec.qk_norm = true;
   spec.adjust_attention = [](AttentionBlock& block) { block.qk_norm_over = QkNormOver::kAllHeads; };
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"olmo2"};

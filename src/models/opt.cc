@@ -6,33 +6,12 @@
 namespace skua {
 namespace {
 
-DecoderConfig read_sizes(ConfigReader& config) {
-  DecoderConfig out;
-  ModelInfo& info = out.info;
-  info.model_type = config.text_or("model_type", "");
-  info.n_layers = config.count("num_hidden_layers", 10000);
-  info.d_model = config.count("hidden_size");
-  info.d_ff = config.count("ffn_dim");
-  info.n_heads = info.n_kv_heads = config.count("num_attention_heads");
-  info.head_dim = info.d_model / info.n_heads;
-  info.n_vocab = config.count("vocab_size");
-  info.max_context = config.count("max_position_embeddings", INT32_MAX - 2);
-  info.end_ids = config.ids("eos_token_id");
-  const auto bos = config.ids("bos_token_id");
-  if (!bos.empty()) info.bos_id = bos[0];
-  if (info.d_model % info.n_heads != 0) {
-    config.fail(
-        invalid_argument("[model] config.json: hidden_size must be a multiple of num_attention_heads"));
-  }
-  out.eps = 1e-5f;
-  out.windows.assign(static_cast<size_t>(info.n_layers), 0);
-  return out;
-}
-
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_sizes(config);
+  spec.config = read_learned_position_config(
+      config, {"num_hidden_layers", "hidden_size", "num_attention_heads", "max_position_embeddings"});
+  spec.config.info.d_ff = config.count("ffn_dim");
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.norm_kind = Norm::Kind::kLayer;
   spec.norm_vectors = Norm::Vectors::kWeightAndBias;

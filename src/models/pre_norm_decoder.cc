@@ -1,6 +1,8 @@
 // Builds the graph of pre-norm decoders.
 #include "models/pre_norm_decoder.h"
 
+#include "models/rope_scaling.h"
+
 namespace skua {
 namespace {
 
@@ -115,6 +117,13 @@ class PreNormDecoder final : public Model {
 
 std::unique_ptr<Model> make_pre_norm_decoder(PreNormSpec spec) {
   return std::make_unique<PreNormDecoder>(std::move(spec));
+}
+
+Result<std::unique_ptr<Model>> finish_pre_norm(const ConfigReader& config, ConfigPolicy policy,
+                                               PreNormSpec spec, const Json& rope, double default_theta) {
+  SKUA_RETURN_IF_ERROR(config.finish(policy));
+  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, default_theta));
+  return make_pre_norm_decoder(std::move(spec));
 }
 
 }  // namespace skua

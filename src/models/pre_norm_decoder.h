@@ -75,4 +75,9 @@ struct PreNormSpec {
 
 std::unique_ptr<Model> make_pre_norm_decoder(PreNormSpec spec);
 
+/// What a parse ends with: refuses keys that nobody read, makes the angles from the rope parameters (of
+/// head_dim dimensions, theta as given if they have none), then the model.
+Result<std::unique_ptr<Model>> finish_pre_norm(const ConfigReader& config, ConfigPolicy policy,
+                                               PreNormSpec spec, const Json& rope, double default_theta);
+
 }  // namespace skua

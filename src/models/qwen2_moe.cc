@@ -27,9 +27,6 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   const int32_t d_shared = config.count("shared_expert_intermediate_size");
   const std::vector<char> sparse = read_sparse_layers(config, info.n_layers);
   config.ignore({"output_router_logits", "router_aux_loss_coef", "num_local_experts"});
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, info.head_dim, 10000.0));
   const int32_t d_ff = info.d_ff;
   spec.feed_forward = [moe, sparse, d_shared, d_ff](GraphBuilder& b, const std::string& p, int32_t layer,
                                                     ValueId x) {
@@ -44,7 +41,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
         sigmoid_gate(b, block.prefix + ".shared_expert_gate.weight", moe.d_model, x, shared);
     return b.add("shared_add", routed, gated, DType::kF32);
   };
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"qwen2_moe"};

@@ -18,7 +18,9 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.qk_norm = true;
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
   read_qwen_windows(config, spec.config);
-  MoeBlock moe;
+  DeepSeekMoe mix;
+  mix.d_dense = info.d_ff;
+  MoeBlock& moe = mix.block;
   moe.d_model = info.d_model;
   moe.d_ff = config.count("moe_intermediate_size");
   const auto named = config.maybe_count("num_experts"), local = config.maybe_count("num_local_experts");
@@ -26,20 +28,10 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.act = spec.act;
   moe.router.top_k = config.count_or("num_experts_per_tok", 8);
   moe.router.normalize = read_normalize(config, false);
-  const std::vector<char> sparse = read_sparse_layers(config, info.n_layers);
+  mix.sparse = read_sparse_layers(config, info.n_layers);
   config.ignore({"output_router_logits", "router_aux_loss_coef"});
-  const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, info.head_dim, 10000.0));
-  const int32_t d_ff = info.d_ff;
-  spec.feed_forward = [moe, sparse, d_ff](GraphBuilder& b, const std::string& p, int32_t layer, ValueId x) {
-    MoeBlock block = moe;
-    block.prefix = p + ".mlp";
-    if (sparse[static_cast<size_t>(layer)] == 0)
-      return mlp_block(b, {block.prefix, moe.d_model, d_ff, moe.act, false}, x);
-    return moe_block(b, block, x);
-  };
-  return make_pre_norm_decoder(std::move(spec));
+  spec.feed_forward = mixture(mix);
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"qwen3_moe"};

@@ -24,9 +24,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   }
   Json rope = rope_parameters(config);
   if (rope.find("partial_rotary_factor") == nullptr) rope.set("partial_rotary_factor", Json(0.25));
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, 10000.0));
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope, 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"stablelm"};
