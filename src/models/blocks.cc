@@ -141,8 +141,16 @@ ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x,
   const float scale = block.scale > 0
                           ? block.scale
                           : static_cast<float>(1.0 / std::sqrt(static_cast<double>(block.head_dim)));
-  const ValueId mixed = b.attention("attend", q, {slot, block.n_heads, scale, block.window, block.softcap},
-                                    b.numerics().matmul_input);
+  const DType input = b.numerics().matmul_input;
+  const bool gated = !block.gate_name.empty();
+  ValueId mixed = b.attention("attend", q, {slot, block.n_heads, scale, block.window, block.softcap},
+                              gated ? DType::kF32 : input);
+  if (gated) {
+    const ValueId gate = b.linear(
+        "attend_gate", x, projection(b, block.prefix + "." + block.gate_name, q_dim, block.d_model, false),
+        DType::kF32);
+    mixed = b.act_mul("attend_gated", gate, mixed, Act::kSigmoid, input);
+  }
   return b.linear(
       "o", mixed,
       projection(b, block.prefix + "." + block.o_name, block.d_model, q_dim, block.o_bias, block.transpose),

@@ -71,6 +71,7 @@ struct AttentionBlock {
   std::string q_name = "q_proj", k_name = "k_proj", v_name = "v_proj", o_name = "o_proj";
   std::string q_norm_name = "q_norm", k_norm_name = "k_norm";  // empty: norms without weights
   std::string qkv_name;                                        // empty: separate projections
+  std::string gate_name;                                       // if set: output *= sigmoid(gate(x))
   FusedRows fused_rows = FusedRows::kInTurn;
   Transpose transpose = Transpose::kNo;  // of all its matrices
 };

@@ -6,16 +6,18 @@
 
 namespace skua {
 
-DecoderConfig read_decoder_config(ConfigReader& config) {
+DecoderConfig read_decoder_config(ConfigReader& config, const DecoderDefaults& defaults) {
   DecoderConfig out;
   ModelInfo& info = out.info;
   info.model_type = config.text_or("model_type", "");
   info.n_layers = config.count("num_hidden_layers", 10000);
   info.d_model = config.count("hidden_size");
-  info.d_ff = config.count("intermediate_size");
+  info.d_ff = defaults.d_ff > 0 ? config.count_or("intermediate_size", defaults.d_ff)
+                                : config.count("intermediate_size");
   info.n_heads = config.count("num_attention_heads");
   info.n_kv_heads = config.count_or("num_key_value_heads", info.n_heads);
-  const auto head_dim = config.maybe_count("head_dim");
+  auto head_dim = config.maybe_count("head_dim");
+  if (!head_dim && defaults.head_dim > 0) head_dim = defaults.head_dim;
   if (!head_dim && info.d_model % info.n_heads != 0) {
     config.fail(invalid_argument("[model] config.json: no head_dim, and hidden_size " +
                                  std::to_string(info.d_model) + " is not a multiple of num_attention_heads " +
@@ -27,7 +29,7 @@ DecoderConfig read_decoder_config(ConfigReader& config) {
   info.end_ids = config.ids("eos_token_id");
   const auto bos = config.ids("bos_token_id");
   if (!bos.empty()) info.bos_id = bos[0];
-  out.eps = config.epsilon_or("rms_norm_eps", 1e-6);
+  out.eps = config.epsilon_or("rms_norm_eps", defaults.eps);
   out.windows.assign(static_cast<size_t>(info.n_layers), 0);
   return out;
 }
@@ -78,6 +80,21 @@ void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
     }
     out.windows[layer] = slides ? window : 0;
   }
+}
+
+int32_t read_sliding_period(ConfigReader& config, int32_t fallback) {
+  const Json* pattern = config.raw("sliding_window_pattern");
+  if (pattern == nullptr) return fallback;
+  if (pattern->is_int() && pattern->as_int() >= 0 && pattern->as_int() < 1000)
+    return static_cast<int32_t>(pattern->as_int());
+  if (pattern->is_string()) {
+    const std::string& letters = pattern->as_string();
+    if (letters.size() > 1 && letters.find('G') == letters.size() - 1)
+      return static_cast<int32_t>(letters.size());
+  }
+  config.fail(unsupported("[model] \"sliding_window_pattern\" is " + pattern->dump().substr(0, 80) +
+                          "; known are a count and a pattern such as \"LLLG\""));
+  return fallback;
 }
 
 std::vector<int32_t> read_key_sources(ConfigReader& config, const DecoderConfig& out, int32_t fallback) {

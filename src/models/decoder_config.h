@@ -14,9 +14,16 @@ struct DecoderConfig {
   std::vector<int32_t> windows;  // per layer; 0 = full attention
 };
 
+/// What a family takes for keys that a config leaves out; 0 = see read_decoder_config.
+struct DecoderDefaults {
+  double eps = 1e-6;
+  int32_t head_dim = 0;
+  int32_t d_ff = 0;
+};
+
 /// Reads model_type, sizes, norm eps, tying and token ids. head_dim defaults to d_model / heads; kv heads to
-/// heads.
-DecoderConfig read_decoder_config(ConfigReader& config);
+/// heads; intermediate_size must be there.
+DecoderConfig read_decoder_config(ConfigReader& config, const DecoderDefaults& defaults = {});
 
 /// Names of the sizes in configs older than the common ones.
 struct SizeKeys {
@@ -31,6 +38,9 @@ DecoderConfig read_learned_position_config(ConfigReader& config, const SizeKeys&
 /// else `fallback(layer)`. Fills `windows` with `window` or 0. A layer that slides needs window > 0.
 void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
                   const std::function<bool(int32_t layer)>& fallback);
+
+/// sliding_window_pattern: a number n (each n-th layer is full, 0: all slide) or letters such as "LLLG".
+int32_t read_sliding_period(ConfigReader& config, int32_t fallback);
 
 /// num_kv_shared_layers: the last layers read the keys and values of the last layer of their kind (sliding or
 /// full) that makes its own. Gives, by layer, whose keys it reads: itself or an earlier one.

@@ -7,21 +7,6 @@
 namespace skua {
 namespace {
 
-/// sliding_window_pattern: a number n (each n-th layer is full) or letters such as "LLLG".
-int64_t read_period(ConfigReader& config) {
-  const Json* pattern = config.raw("sliding_window_pattern");
-  if (pattern == nullptr) return 4;
-  if (pattern->is_int() && pattern->as_int() >= 0 && pattern->as_int() < 1000) return pattern->as_int();
-  if (pattern->is_string()) {
-    const std::string& letters = pattern->as_string();
-    if (letters.size() > 1 && letters.find('G') == letters.size() - 1)
-      return static_cast<int64_t>(letters.size());
-  }
-  config.fail(unsupported("[model] \"sliding_window_pattern\" is " + pattern->dump().substr(0, 80) +
-                          "; known are a count and a pattern such as \"LLLG\""));
-  return 4;
-}
-
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
@@ -31,7 +16,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.norms = {"", "post_attention_layernorm", "", "post_feedforward_layernorm"};
   spec.qk_norm = true;
   const int32_t window = config.count_or("sliding_window", 0);
-  const auto period = static_cast<int32_t>(read_period(config));
+  const int32_t period = read_sliding_period(config, 4);
   read_windows(config, spec.config, window,
                [&](int32_t layer) { return window > 0 && (period == 0 || (layer + 1) % period != 0); });
   spec.adjust_attention = [window](AttentionBlock& block) {

@@ -15,11 +15,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
   spec.mlp_bias = config.flag_or("mlp_bias", false);
-  spec.embed_scale = static_cast<float>(config.number_or("embedding_multiplier", 1.0));
-  spec.residual_scale = static_cast<float>(config.number_or("residual_multiplier", 1.0));
-  spec.logit_scale = static_cast<float>(1.0 / config.number_or("logits_scaling", 1.0));
-  const auto scale = static_cast<float>(config.number_or("attention_multiplier", 1.0));
-  spec.adjust_attention = [scale](AttentionBlock& block) { block.scale = scale; };
+  read_multipliers(config, spec);
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 

@@ -11,7 +11,7 @@ namespace {
 struct ExpertMatrix {
   std::string name;      // of the checkpoint: "gate_proj", "w1"
   std::string mlx_name;  // "gate_proj"
-  std::string fused;     // "gate_up_proj"
+  std::string fused;     // "experts.gate_up_proj"
   int64_t rows, cols;    // of one expert
   int64_t fused_rows, fused_first;
 };
@@ -23,14 +23,21 @@ WeightId stacked(GraphBuilder& b, const MoeBlock& block, const ExpertMatrix& m) 
     single.tensors.push_back(block.prefix + "." + block.names.experts + "." + std::to_string(e) + "." +
                              m.name + ".weight");
   }
+  const std::string name = block.prefix + "." + block.names.experts + "." + m.mlx_name;
   const BlockSource mlx{{block.prefix + ".switch_mlp." + m.mlx_name + ".weight"}, n, m.rows, m.cols};
-  const BlockSource fused{
-      {block.prefix + "." + block.names.experts + "." + m.fused}, n, m.fused_rows, m.cols, m.fused_first};
-  return b.weight({block.prefix + "." + block.names.experts + "." + m.mlx_name,
-                   n * m.rows,
-                   m.cols,
-                   {single, mlx, fused},
-                   std::nullopt});
+  const BlockSource mlx_own{{name + ".weight"}, n, m.rows, m.cols};
+  const BlockSource fused{{block.prefix + "." + m.fused}, n, m.fused_rows, m.cols, m.fused_first};
+  return b.weight({name, n * m.rows, m.cols, {single, mlx, mlx_own, fused}, std::nullopt});
+}
+
+WeightId selection_bias(GraphBuilder& b, const MoeBlock& block, int64_t n) {
+  const std::string name = block.prefix + "." + block.names.selection_bias;
+  if (block.names.other_bias.empty()) return b.vector(name, n);
+  BlockSource own{{name}, 1, 1, n};
+  own.take = Take::kColumns;  // as a vector is read
+  BlockSource other = own;
+  other.tensors = {block.prefix + "." + block.names.other_bias};
+  return b.weight({name, 1, n, {own, other}, std::nullopt});
 }
 
 }  // namespace
@@ -45,13 +52,14 @@ ValueId moe_block(GraphBuilder& b, const MoeBlock& block, ValueId x) {
   const int64_t n_routed = int64_t{block.n_experts} + block.n_identity;
   router.weight = router_weight(b, block.prefix + "." + block.names.router + ".weight", n_routed, d);
   if (!block.names.selection_bias.empty()) {
-    router.selection_bias = b.vector(block.prefix + "." + block.names.selection_bias, n_routed);
+    router.selection_bias = selection_bias(b, block, n_routed);
   }
   const ValueId routing = b.moe_router("route", x, router);
   MoeExperts experts;
-  experts.gate = stacked(b, block, {block.names.gate, "gate_proj", "gate_up_proj", ff, d, 2 * ff, 0});
-  experts.up = stacked(b, block, {block.names.up, "up_proj", "gate_up_proj", ff, d, 2 * ff, ff});
-  experts.down = stacked(b, block, {block.names.down, "down_proj", "down_proj", d, ff, d, 0});
+  experts.gate =
+      stacked(b, block, {block.names.gate, "gate_proj", block.names.all_gate_up, ff, d, 2 * ff, 0});
+  experts.up = stacked(b, block, {block.names.up, "up_proj", block.names.all_gate_up, ff, d, 2 * ff, ff});
+  experts.down = stacked(b, block, {block.names.down, "down_proj", block.names.all_down, d, ff, d, 0});
   experts.n_experts = block.n_experts;
   experts.n_identity = block.n_identity;
   experts.top_k = router.top_k;
@@ -65,25 +73,25 @@ ValueId sigmoid_gate(GraphBuilder& b, const std::string& name, int32_t d_model, 
   return b.act_mul("shared_gated", gate, y, Act::kSigmoid, DType::kF32);
 }
 
-DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act act) {
+DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act act, const MixtureKeys& keys) {
   DeepSeekMoe out;
   out.d_dense = info.d_ff;
   MoeBlock& block = out.block;
   block.d_model = info.d_model;
   block.d_ff = config.count("moe_intermediate_size");
-  block.n_experts = config.count("n_routed_experts");
+  block.n_experts = config.count(keys.n_experts);
   block.act = act;
-  const int32_t n_shared = config.count_or_none("n_shared_experts");
+  const int32_t n_shared = config.count_or_none(keys.n_shared);
   out.d_shared = n_shared * block.d_ff;
   block.router.top_k = config.count("num_experts_per_tok");
   block.router.n_groups = config.count_or("n_group", 1);
   block.router.top_k_groups = config.count_or("topk_group", 1);
-  block.router.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1.0));
+  block.router.scale = static_cast<float>(config.number_or(keys.scale, keys.default_scale));
   config.must_be("moe_layer_freq", Json(1));
   config.must_be("ep_size", Json(1));
   config.ignore({"num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "router_aux_loss_coef",
                  "output_router_logits", "num_local_experts", "num_experts"});
-  const int32_t n_dense = config.count_or_none("first_k_dense_replace");
+  const int32_t n_dense = config.count_or_none(keys.n_dense);
   for (int32_t layer = 0; layer < info.n_layers; ++layer) out.sparse.push_back(layer >= n_dense ? 1 : 0);
   if (const Json* types = config.raw("mlp_layer_types")) {
     if (!types->is_array() || types->size() != out.sparse.size()) {
@@ -125,11 +133,11 @@ std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer,
   };
 }
 
-void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe) {
+void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe, MoeRouter::Normalize fallback) {
   MoeRouter& router = moe.block.router;
   router.score = RouterScore::kSigmoid;
   router.group_score = GroupScore::kTopTwoSum;
-  router.normalize = read_normalize(config, true);
+  router.normalize = read_normalize(config, fallback == MoeRouter::Normalize::kYes);
   router.sum_eps = 1e-20f;
   moe.block.names.selection_bias = "gate.e_score_correction_bias";
 }

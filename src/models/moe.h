@@ -14,10 +14,13 @@ namespace skua {
 struct ExpertNames {
   std::string router = "gate";      // "gate" + ".weight"
   std::string selection_bias;       // "gate.e_score_correction_bias"; empty = none
+  std::string other_bias;           // another name of it
   std::string experts = "experts";  // "experts.3.gate_proj.weight"
   std::string gate = "gate_proj";
   std::string up = "up_proj";
   std::string down = "down_proj";
+  std::string all_gate_up = "experts.gate_up_proj";  // of all experts in one tensor: gate, then up
+  std::string all_down = "experts.down_proj";
 };
 
 struct MoeBlock {
@@ -31,8 +34,8 @@ struct MoeBlock {
   ExpertNames names = {};
 };
 
-/// The routed experts of x [T, d_model]. Reads them one tensor per expert, stacked as MLX does (switch_mlp),
-/// or stacked as transformers 5 holds them (experts.gate_up_proj).
+/// The routed experts of x [T, d_model]. Reads them one tensor per expert, stacked as MLX does (switch_mlp,
+/// or the experts' own name), or stacked in two tensors (all_gate_up, all_down).
 ValueId moe_block(GraphBuilder& b, const MoeBlock& block, ValueId x);
 
 /// The router's [n_experts, d_model] weight, decoded at load if it is stored quantized, so that its logits
@@ -53,9 +56,19 @@ struct DeepSeekMoe {
   bool bias = false;  // of the dense layers and the shared expert
 };
 
-/// Reads n_routed_experts, n_shared_experts, moe_intermediate_size, first_k_dense_replace, the groups and the
-/// scaling; the router's score and biases are the family's.
-DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act act);
+/// How a family names its counts of experts.
+struct MixtureKeys {
+  std::string_view n_experts = "n_routed_experts";
+  std::string_view n_shared = "n_shared_experts";
+  std::string_view n_dense = "first_k_dense_replace";
+  std::string_view scale = "routed_scaling_factor";
+  double default_scale = 1.0;
+};
+
+/// Reads the counts, moe_intermediate_size, mlp_layer_types, the groups and the scaling; the router's score
+/// and biases are the family's.
+DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act act,
+                              const MixtureKeys& keys = {});
 
 /// The feed-forward part of a layer; prefix "model.layers.3.mlp".
 ValueId deepseek_moe(GraphBuilder& b, const DeepSeekMoe& moe, const std::string& prefix, int32_t layer,
@@ -66,7 +79,8 @@ std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer,
     DeepSeekMoe moe, std::string name = "mlp");
 
 /// Sigmoid scores, a selection bias, the weights normalised if the config says so: DeepSeek-V3's router.
-void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe);
+void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe,
+                        MoeRouter::Normalize fallback = MoeRouter::Normalize::kYes);
 
 /// Which layers have experts, by Qwen's rule: those at every decoder_sparse_step-th place that
 /// mlp_only_layers does not name.

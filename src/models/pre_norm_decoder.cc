@@ -1,6 +1,8 @@
 // Builds the graph of pre-norm decoders.
 #include "models/pre_norm_decoder.h"
 
+#include <algorithm>
+
 #include "models/rope_scaling.h"
 
 namespace skua {
@@ -117,6 +119,23 @@ class PreNormDecoder final : public Model {
 
 std::unique_ptr<Model> make_pre_norm_decoder(PreNormSpec spec) {
   return std::make_unique<PreNormDecoder>(std::move(spec));
+}
+
+void read_multipliers(ConfigReader& config, PreNormSpec& spec) {
+  spec.embed_scale = static_cast<float>(config.number_or("embedding_multiplier", 1.0));
+  spec.residual_scale = static_cast<float>(config.number_or("residual_multiplier", 1.0));
+  spec.logit_scale = static_cast<float>(1.0 / config.number_or("logits_scaling", 1.0));
+  const auto scale = static_cast<float>(config.number_or("attention_multiplier", 1.0));
+  spec.adjust_attention = [scale](AttentionBlock& block) { block.scale = scale; };
+}
+
+void ignore_guessing_layers(ConfigReader& config, PreNormSpec& spec) {
+  const int32_t n_layers = spec.config.info.n_layers;
+  const int32_t n_more = config.count_or_none("num_nextn_predict_layers");
+  for (int32_t layer = n_layers; layer < n_layers + std::min(n_more, 64); ++layer) {
+    spec.ignorable.push_back(
+        {spec.names.layers + "." + std::to_string(layer) + ".*", "multi-token prediction is not used"});
+  }
 }
 
 Result<std::unique_ptr<Model>> finish_pre_norm(const ConfigReader& config, ConfigPolicy policy,

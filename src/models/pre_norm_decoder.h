@@ -75,6 +75,13 @@ struct PreNormSpec {
 
 std::unique_ptr<Model> make_pre_norm_decoder(PreNormSpec spec);
 
+/// Granite's factors: embedding_multiplier, residual_multiplier, logits_scaling (a divisor),
+/// attention_multiplier (the scores' scale). Sets adjust_attention.
+void read_multipliers(ConfigReader& config, PreNormSpec& spec);
+
+/// num_nextn_predict_layers: layers behind the last one that only guess ahead; they may be in the checkpoint.
+void ignore_guessing_layers(ConfigReader& config, PreNormSpec& spec);
+
 /// What a parse ends with: refuses keys that nobody read, makes the angles from the rope parameters (of
 /// head_dim dimensions, theta as given if they have none), then the model.
 Result<std::unique_ptr<Model>> finish_pre_norm(const ConfigReader& config, ConfigPolicy policy,

@@ -6,34 +6,43 @@
 
 namespace skua {
 
+extern const Family kAfmoe;
 extern const Family kApertus;
 extern const Family kArcee;
 extern const Family kCohere;
 extern const Family kCohere2;
 extern const Family kDeepSeekV2;
 extern const Family kDeepSeekV3;
+extern const Family kDots1;
 extern const Family kErnie45;
+extern const Family kErnie45Moe;
 extern const Family kExaone4;
+extern const Family kExaoneMoe;
 extern const Family kGemma;
 extern const Family kGemma2;
 extern const Family kGemma3;
 extern const Family kGemma3n;
 extern const Family kGemma4;
 extern const Family kGlm4;
+extern const Family kGlm4Moe;
 extern const Family kGlm4MoeLite;
 extern const Family kGpt2;
 extern const Family kGptNeoX;
 extern const Family kGranite;
+extern const Family kGraniteMoe;
 extern const Family kHunyuanV1Dense;
+extern const Family kHunyuanV1Moe;
 extern const Family kLlama;
 extern const Family kLongcatFlash;
 extern const Family kMiniCpm3;
+extern const Family kMiniMaxM2;
 extern const Family kMinistral3;
 extern const Family kMistral;
 extern const Family kMixtral;
 extern const Family kNanochat;
 extern const Family kOlmo2;
 extern const Family kOlmo3;
+extern const Family kOlmoe;
 extern const Family kOpt;
 extern const Family kPhi;
 extern const Family kPhi3;
@@ -43,6 +52,7 @@ extern const Family kQwen3;
 extern const Family kQwen3Moe;
 extern const Family kSeedOss;
 extern const Family kSmolLm3;
+extern const Family kSolarOpen;
 extern const Family kStableLm;
 extern const Family kStarCoder2;
 extern const Family kYoutu;
@@ -50,34 +60,43 @@ extern const Family kYoutu;
 namespace {
 
 const Family* const kFamilies[] = {
+    &kAfmoe,           //
     &kApertus,         //
     &kArcee,           //
     &kCohere,          //
     &kCohere2,         //
     &kDeepSeekV2,      //
     &kDeepSeekV3,      //
+    &kDots1,           //
     &kErnie45,         //
+    &kErnie45Moe,      //
     &kExaone4,         //
+    &kExaoneMoe,       //
     &kGemma,           //
     &kGemma2,          //
     &kGemma4,          //
     &kGemma3n,         //
     &kGemma3,          //
     &kGlm4,            //
+    &kGlm4Moe,         //
     &kGlm4MoeLite,     //
     &kGpt2,            //
     &kGptNeoX,         //
     &kGranite,         //
+    &kGraniteMoe,      //
     &kHunyuanV1Dense,  //
+    &kHunyuanV1Moe,    //
     &kLlama,           //
     &kLongcatFlash,    //
     &kMiniCpm3,        //
+    &kMiniMaxM2,       //
     &kMinistral3,      //
     &kMistral,         //
     &kMixtral,         //
     &kNanochat,        //
     &kOlmo2,           //
     &kOlmo3,           //
+    &kOlmoe,           //
     &kOpt,             //
     &kPhi,             //
     &kPhi3,            //
@@ -87,6 +106,7 @@ const Family* const kFamilies[] = {
     &kQwen3Moe,        //
     &kSeedOss,         //
     &kSmolLm3,         //
+    &kSolarOpen,       //
     &kStableLm,        //
     &kStarCoder2,      //
     &kYoutu,           //

@@ -1,0 +1,42 @@
+// Granite 3 MoE: Granite's factors, every feed-forward block a mixture; all experts of a layer in two
+// tensors. Sources: transformers modeling_granitemoe.py and configuration_granitemoe.py (5.17).
+#include "models/families.h"
+#include "models/moe.h"
+#include "models/pre_norm_decoder.h"
+#include "models/rope_scaling.h"
+
+namespace skua {
+namespace {
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  ConfigReader config(json);
+  PreNormSpec spec;
+  spec.config = read_decoder_config(config);
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
+  read_multipliers(config, spec);
+  DeepSeekMoe mix;
+  MoeBlock& moe = mix.block;
+  moe.d_model = spec.config.info.d_model;
+  moe.d_ff = spec.config.info.d_ff;
+  moe.n_experts = config.count_or("num_local_experts", 8);
+  moe.act = spec.act;
+  moe.router.top_k = config.count_or("num_experts_per_tok", 2);
+  moe.router.normalize = MoeRouter::Normalize::kYes;  // softmax over the chosen is the chosen part of softmax
+  moe.names.router = "router.layer";
+  moe.names.all_gate_up = "input_linear.weight";
+  moe.names.all_down = "output_linear.weight";
+  config.ignore({"output_router_logits", "router_aux_loss_coef", "moe_intermediate_size"});
+  spec.feed_forward = mixture(mix, "block_sparse_moe");
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
+}
+
+constexpr std::string_view kTypes[] = {"granitemoe"};
+
+}  // namespace
+
+extern const Family kGraniteMoe;
+const Family kGraniteMoe{"granitemoe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua
