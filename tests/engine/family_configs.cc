@@ -14,15 +14,6 @@ constexpr Format kF32Format{FormatKind::kF32};
 constexpr Format kF16Format{FormatKind::kF16};
 constexpr Format kAffine4{FormatKind::kAffine, 4, 32, DType::kBF16};
 
-/// The base with the keys of `own` set.
-FamilyModel tiny(std::string name, std::string family, const char* own, Format format) {
-  auto config = parse_json(kBase);
-  const auto keys = parse_json(own);
-  SKUA_CHECK(config.ok() && keys.ok());
-  for (const auto& [key, value] : keys->members()) config->set(key, value);
-  return {std::move(name), std::move(family), config->dump(), format};
-}
-
 std::vector<FamilyModel> first_half() {
   return {
       tiny("gemma_f32", "gemma", R"({"model_type": "gemma", "head_dim": 40, "hidden_act": "gelu"})",
@@ -109,6 +100,14 @@ std::vector<FamilyModel> second_half() {
 }
 
 }  // namespace
+
+FamilyModel tiny(std::string name, std::string family, const char* own, Format format) {
+  auto config = parse_json(kBase);
+  const auto keys = parse_json(own);
+  SKUA_CHECK(config.ok() && keys.ok());
+  for (const auto& [key, value] : keys->members()) config->set(key, value);
+  return {std::move(name), std::move(family), config->dump(), format};
+}
 
 std::vector<FamilyModel> dense_family_models() {
   std::vector<FamilyModel> out = first_half();

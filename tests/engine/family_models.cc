@@ -130,6 +130,7 @@ std::vector<WeightDecl> tensors_behind(const WeightDecl& decl) {
 std::vector<FamilyModel> family_models() {
   std::vector<FamilyModel> out = sample_family_models();
   for (FamilyModel& model : dense_family_models()) out.push_back(std::move(model));
+  for (FamilyModel& model : moe_family_models()) out.push_back(std::move(model));
   return out;
 }
 
