@@ -8,6 +8,19 @@
 namespace skua {
 namespace {
 
+/// is_moe_layer, which older configs carry besides, must tell the same.
+void check_expert_layers(ConfigReader& config, const std::vector<char>& sparse) {
+  const Json* listed = config.raw("is_moe_layer");
+  if (listed == nullptr) return;
+  Json expected = Json::array();
+  for (const char layer : sparse) expected.push_back(Json(layer != 0));
+  if (*listed != expected) {
+    config.fail(unsupported("[model] config.json: \"is_moe_layer\" is " + listed->dump().substr(0, 80) +
+                            "; mlp_layer_types (dense, sparse) or first_k_dense_replace say " +
+                            expected.dump().substr(0, 80)));
+  }
+}
+
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
@@ -25,6 +38,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   DeepSeekMoe moe =
       read_deepseek_moe(config, spec.config.info, spec.act,
                         {.n_experts = "num_experts", .n_shared = "num_shared_experts", .default_scale = 2.5});
+  check_expert_layers(config, moe.sparse);
   use_sigmoid_router(config, moe);
   moe.block.names.selection_bias = "e_score_correction_bias";
   moe.block.names.other_bias = "gate.e_score_correction_bias";

@@ -2,40 +2,10 @@
 // handled must be refused.
 #include <gtest/gtest.h>
 
-#include "models/families.h"
+#include "models/spelling.h"
 
 namespace skua {
 namespace {
-
-constexpr const char* kBase = R"({"num_hidden_layers": 4, "hidden_size": 32, "intermediate_size": 24,
-  "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 50, "max_position_embeddings": 256})";
-
-Json with(const char* own) {
-  Json config = *parse_json(kBase);
-  const auto keys = parse_json(own);
-  SKUA_CHECK(keys.ok());
-  for (const auto& [key, value] : keys->members()) config.set(key, value);
-  return config;
-}
-
-/// The graph with everything that print() leaves out and that a config decides here.
-std::string text_of(const Json& config, int32_t context = 0) {
-  const auto model = parse_model(config, ConfigPolicy::kStrict, context);
-  if (!model.ok()) return "error: " + model.status().message();
-  const auto graph = (*model)->build(Numerics{});
-  if (!graph.ok()) return "error: " + graph.status().message();
-  std::string out = print(*graph);
-  for (const Node& node : graph->nodes) {
-    if (const auto* angles = std::get_if<RopeAngles>(&node.op)) {
-      out += " factor " + std::to_string(angles->attention_factor);
-      for (double f : angles->inv_freq) out += " " + std::to_string(f);
-    }
-    if (const auto* attention = std::get_if<Attention>(&node.op)) {
-      out += " window " + std::to_string(attention->window) + " scale " + std::to_string(attention->scale);
-    }
-  }
-  return out;
-}
 
 struct Pair {
   const char* older;
