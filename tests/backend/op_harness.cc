@@ -150,9 +150,22 @@ class Harness {
     for (size_t i = 0; i < case_.weights.size(); ++i) {
       SKUA_ASSIGN_OR_RETURN(PackedWeight weight,
                             backend_.pack(case_.weights[i].view(), case_.graph.weights[i].name));
+      if (!options_.decoys.empty()) SKUA_RETURN_IF_ERROR(poison(weight, options_.decoys[i]));
       weights_.push_back(std::move(weight));
     }
     return ok_status();
+  }
+
+  Status poison(const PackedWeight& weight, const HostWeight& decoy) {
+    SKUA_ASSIGN_OR_RETURN(const PackedWeight other, backend_.pack(decoy.view(), "decoy"));
+    std::vector<std::byte> bytes(weight.buffer->bytes()), other_bytes(other.buffer->bytes());
+    if (bytes.size() != other_bytes.size()) return internal_error("[harness] a decoy of another size");
+    SKUA_RETURN_IF_ERROR(backend_.download(bytes, weight.buffer->data()));
+    SKUA_RETURN_IF_ERROR(backend_.download(other_bytes, other.buffer->data()));
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (bytes[i] != other_bytes[i]) bytes[i] = std::byte{0xFF};
+    }
+    return backend_.upload(weight.buffer->data(), bytes);
   }
 
   Status bind_nodes() {

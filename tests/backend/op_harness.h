@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <span>
 #include <vector>
 
 #include "backend/op_case.h"
@@ -13,6 +14,9 @@ struct HarnessOptions {
   int32_t slack = 0;           // capacity beyond the real counts: padded tokens, sequences, rows and pages
   std::byte cache_fill{0xFF};  // what unwritten cache rows hold: 0xFF is NaN in every float type
   bool reverse_pages = false;  // numbers the pages from the end: results must not depend on where pages lie
+  /// By WeightId, like the case's weights but for rows that no kernel may read: where packed bytes differ
+  /// from the case's, 0xFF (NaN in every float type) lies during the run. Empty: nothing is overwritten.
+  std::span<const HostWeight> decoys = {};
 };
 
 /// Values of one step by ValueId: real rows, as float64.

@@ -2,6 +2,8 @@
 // is refused with its key, its value and what is supported.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "models/spelling.h"
 
 namespace skua {
@@ -146,6 +148,39 @@ TEST(MoeRefusals, NameTheKeyTheValueAndWhatIsHandled) {
     for (const char* part : refusal.parts)
       EXPECT_NE(text.find(part), std::string::npos) << text << "\n" << part;
   }
+}
+
+/// The rotation's factor and the scores' scale of a latent-attention model under YaRN.
+std::pair<double, double> yarn_factors(const std::string& model_type, double mscale, double all_dim) {
+  const std::string own = R"({"model_type": ")" + model_type + R"(", "kv_lora_rank": 16, "q_lora_rank": null,
+    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 4,
+    "num_experts_per_tok": 2, "moe_intermediate_size": 8, "rope_theta": 10000, "rope_scaling": {"type": "yarn",
+    "factor": 40, "original_max_position_embeddings": 4096, "beta_fast": 32, "beta_slow": 1, "mscale": )" +
+                          std::to_string(mscale) + R"(, "mscale_all_dim": )" + std::to_string(all_dim) + "}}";
+  const auto model = parse_model(with(own.c_str()), ConfigPolicy::kStrict);
+  if (!model.ok()) return {};
+  const auto graph = (*model)->build(Numerics{});
+  if (!graph.ok()) return {};
+  std::pair<double, double> out;
+  for (const Node& node : graph->nodes) {
+    if (const auto* angles = std::get_if<RopeAngles>(&node.op)) out.first = angles->attention_factor;
+    if (const auto* attention = std::get_if<MlaAttention>(&node.op)) out.second = double{attention->scale};
+  }
+  return out;
+}
+
+// Fault B062: under YaRN the rotation's magnitude is the ratio of mscale and mscale_all_dim; the scores'
+// scale takes the square of mscale_all_dim's temperature. V2-Lite says 0.707 twice, V3 1.0 twice.
+TEST(MlaYarn, B062RotationAndScoresHaveFactorsOfTheirOwn) {
+  const double plain = 1.0 / std::sqrt(192.0);
+  const auto lite = yarn_factors("deepseek_v2", 0.707, 0.707), v3 = yarn_factors("deepseek_v3", 1.0, 1.0);
+  EXPECT_DOUBLE_EQ(lite.first, 1.0);
+  EXPECT_DOUBLE_EQ(v3.first, 1.0);
+  EXPECT_NEAR(lite.second, plain * 1.5896261651, 1e-8);
+  EXPECT_NEAR(v3.second, plain * 1.8738542071, 1e-8);
+  const auto apart = yarn_factors("deepseek_v3", 1.0, 0.707);
+  EXPECT_NEAR(apart.first, 1.3688879454 / 1.2608037774, 1e-8);
+  EXPECT_NEAR(apart.second, plain * 1.5896261651, 1e-8);
 }
 
 }  // namespace
