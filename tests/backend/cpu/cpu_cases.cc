@@ -81,4 +81,18 @@ std::vector<OpCase> matrix_cases() {
   return out;
 }
 
+std::vector<double> quantized(const std::vector<double>& x) {
+  std::vector<double> out(x.size());
+  for (size_t begin = 0; begin < x.size(); begin += 32) {
+    float amax = 0;
+    for (size_t i = begin; i < begin + 32; ++i) amax = std::max(amax, std::abs(static_cast<float>(x[i])));
+    if (amax < 0x1p-100f) continue;
+    const float scale = amax / 127.0f, inverse = 127.0f / amax;
+    for (size_t i = begin; i < begin + 32; ++i) {
+      out[i] = double{scale} * std::nearbyint(static_cast<float>(x[i]) * inverse);
+    }
+  }
+  return out;
+}
+
 }  // namespace skua::test

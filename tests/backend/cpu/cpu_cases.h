@@ -33,6 +33,9 @@ struct AttentionShape {
 /// One sequence of sum(lengths) tokens, in chunks of these lengths.
 OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& lengths);
 
+/// The rule of quantized activations, written plainly: 32 at a time, scale amax / 127.
+std::vector<double> quantized(const std::vector<double>& x);
+
 /// Every case table of the op matrix in one list.
 std::vector<OpCase> matrix_cases();
 

@@ -50,21 +50,6 @@ TEST(CpuNative, PanelsUnpackToTheFilesValues) {
   }
 }
 
-/// The rule of quantized activations, written plainly.
-std::vector<double> quantized(const std::vector<double>& x) {
-  std::vector<double> out(x.size());
-  for (size_t begin = 0; begin < x.size(); begin += 32) {
-    float amax = 0;
-    for (size_t i = begin; i < begin + 32; ++i) amax = std::max(amax, std::abs(static_cast<float>(x[i])));
-    if (amax < 0x1p-100f) continue;
-    const float scale = amax / 127.0f, inverse = 127.0f / amax;
-    for (size_t i = begin; i < begin + 32; ++i) {
-      out[i] = double{scale} * std::nearbyint(static_cast<float>(x[i]) * inverse);
-    }
-  }
-  return out;
-}
-
 /// Sets every byte of the codes (of GGUF blocks: all but the scale and minimum in front).
 void fill_codes(HostWeight& w, uint8_t byte) {
   size_t block = 1, head = 0;

@@ -1,0 +1,259 @@
+// Experts with int8 activations, judged per element against float64 on the operands that the kernel saw: the
+// dequantized weights and activations. The hidden layer is quantized too, from values that the kernel knows
+// only up to its own rounding; where that leaves a code open by one, either is right, but the same one for
+// all outputs of the token.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "backend/cpu/cpu_cases.h"
+#include "backend/cpu/panels.h"
+
+namespace skua::test {
+namespace {
+
+using Values = std::vector<double>;
+constexpr double kU = 0x1p-24;
+
+/// Numbers and how far the kernel's may lie from them.
+struct Judged {
+  Values value, error;
+};
+
+/// Rows of a weight, decoded once; `offset` is what a code of 0 stands for.
+struct Rows {
+  std::vector<Values> value, magnitude;  // |w| + 2 |offset|: what a product's parts add up to
+
+  explicit Rows(const HostWeight& w) {
+    HostWeight zero = w;
+    const bool has_offset = cpu::panel_format(w.format)->has_offset;
+    // Codes alone are cleared: plane 0 of MLX's format, in GGUF's blocks all but the scale and minimum.
+    const size_t block = w.format.kind == FormatKind::kQ4_1 ? 20 : 1, head = block == 20 ? 4 : 0;
+    for (size_t i = 0; i < zero.planes[0].size(); ++i) {
+      if (i % block >= head) zero.planes[0][i] = std::byte{0};
+    }
+    for (int64_t r = 0; r < w.rows; ++r) {
+      value.push_back(w.row(r));
+      Values sum = value.back();
+      const Values offset = has_offset ? zero.row(r) : Values(sum.size());
+      for (size_t k = 0; k < sum.size(); ++k) sum[k] = std::abs(sum[k]) + 2 * std::abs(offset[k]);
+      magnitude.push_back(std::move(sum));
+    }
+  }
+};
+
+/// A code that the kernel may have rounded the other way, and what that changes.
+struct Open {
+  size_t column = 0;
+  double change = 0;
+};
+
+/// Hidden activations in int8, as quantized() rounds them; `open` gets the codes that are undecided.
+Judged quantized_hidden(const Judged& x, std::vector<Open>& open) {
+  Judged out{Values(x.value.size()), Values(x.value.size())};
+  for (size_t begin = 0; begin < x.value.size(); begin += 32) {
+    double amax = 0, amax_error = 0;
+    for (size_t i = begin; i < begin + 32; ++i) {
+      amax = std::max(amax, std::abs(x.value[i]));
+      amax_error = std::max(amax_error, x.error[i]);
+    }
+    if (amax == 0) continue;
+    const double scale = amax / 127.0, scale_error = amax_error / 127.0 + 2 * kU * scale;
+    for (size_t i = begin; i < begin + 32; ++i) {
+      const double ratio = x.value[i] / scale, code = std::nearbyint(ratio);
+      const double around = x.error[i] / scale + std::abs(ratio) * (amax_error / amax + 4 * kU);
+      for (const double other : {std::nearbyint(ratio - around), std::nearbyint(ratio + around)}) {
+        if (other != code) open.push_back({i, scale * (other - code)});
+      }
+      out.value[i] = scale * code;
+      out.error[i] = (std::abs(code) + 1) * scale_error;
+    }
+  }
+  return out;
+}
+
+struct Product {
+  double value = 0, error = 0;
+};
+
+Product product(const Rows& rows, int64_t row, const Judged& x) {
+  const Values &w = rows.value[static_cast<size_t>(row)], &m = rows.magnitude[static_cast<size_t>(row)];
+  Product out;
+  double sum = 0;
+  for (size_t k = 0; k < w.size(); ++k) {
+    out.value += x.value[k] * w[k];
+    sum += std::abs(x.value[k]) * m[k];
+    out.error += x.error[k] * std::abs(w[k]);
+  }
+  out.error += (2.0 * static_cast<double>(w.size()) / 32.0 + 8.0) * kU * sum;
+  return out;
+}
+
+/// silu(g) u with its error; |silu'| <= 1.1.
+Product gated(const Product& g, const Product& u) {
+  const double y = g.value / (1 + std::exp(-g.value)) * u.value;
+  return {y, 1.13 * std::abs(u.value) * g.error + std::abs(g.value) * u.error + 1.13 * g.error * u.error +
+                 14 * kU * std::abs(g.value * u.value)};
+}
+
+struct Shape {
+  Format format;
+  int32_t n_tokens = 9;
+  int64_t d = 256, d_ff = 256;
+  int32_t n_experts = 5, top_k = 2;
+  int32_t only = -1;  // every token goes to this expert alone
+};
+
+OpCase experts_case(const Shape& s) {
+  CaseBuilder b("native experts " + format_name(s.format) + " " + std::to_string(s.n_tokens));
+  const ValueId x = b.input(s.d), routing = b.input(s.n_experts);
+  MoeExperts op;
+  op.gate = b.weight(random_weight(s.format, s.n_experts * s.d_ff, s.d, 0.2, 31));
+  op.up = b.weight(random_weight(s.format, s.n_experts * s.d_ff, s.d, 0.2, 32));
+  op.down = b.weight(random_weight(s.format, s.n_experts * s.d, s.d_ff, 0.2, 33));
+  op.n_experts = s.n_experts;
+  op.top_k = s.top_k;
+  b.node(op, {x, routing});
+  Values& weights = b.step(s.n_tokens, 34).inputs[routing.value()];
+  weights.assign(static_cast<size_t>(s.n_tokens * s.n_experts), 0.0);
+  Random random(35);
+  for (int32_t t = 0; t < s.n_tokens; ++t) {
+    for (int32_t k = 0; k < s.top_k; ++k) {
+      const int64_t e = s.only >= 0 ? s.only : s.top_k == s.n_experts ? k : random.below(s.n_experts);
+      weights[static_cast<size_t>(t * s.n_experts + e)] =
+          double{static_cast<float>(0.3 + 0.1 * random.uniform())};
+    }
+  }
+  return b.take();
+}
+
+struct Weights {
+  Rows gate, up, down;
+};
+
+/// One token's output with its bound, and how its outputs would change for each code that is open.
+struct Expected {
+  Judged y;
+  std::vector<Values> open;
+};
+
+Expected expected(const Shape& s, const Weights& w, const double* x, const double* routing) {
+  const auto d = static_cast<size_t>(s.d);
+  const Judged in{quantized(Values(x, x + s.d)), Values(d)};
+  Expected out{{Values(d), Values(d)}, {}};
+  Values sum(d);
+  for (int64_t e = 0; e < s.n_experts; ++e) {
+    if (routing[e] == 0) continue;
+    Judged hidden;
+    for (int64_t i = 0; i < s.d_ff; ++i) {
+      const Product h = gated(product(w.gate, e * s.d_ff + i, in), product(w.up, e * s.d_ff + i, in));
+      hidden.value.push_back(h.value);
+      hidden.error.push_back(h.error);
+    }
+    std::vector<Open> open;
+    hidden = quantized_hidden(hidden, open);
+    const auto first = static_cast<size_t>(e * s.d);
+    for (size_t i = 0; i < d; ++i) {
+      const Product part = product(w.down, e * s.d + static_cast<int64_t>(i), hidden);
+      out.y.value[i] += routing[e] * part.value;
+      sum[i] += std::abs(routing[e] * part.value);
+      out.y.error[i] += routing[e] * part.error + 4 * kU * sum[i];
+    }
+    for (const Open& code : open) {
+      Values& change = out.open.emplace_back();
+      for (size_t i = 0; i < d; ++i)
+        change.push_back(routing[e] * code.change * w.down.value[first + i][code.column]);
+    }
+  }
+  return out;
+}
+
+double dot(const Values& a, const Values& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i) sum += a[i] * b[i];
+  return sum;
+}
+
+/// Takes each open code the way that explains the difference better. Returns how many turned.
+int64_t settle(Expected& expected, const double* got) {
+  int64_t turned = 0;
+  Values rest(got, got + expected.y.value.size());
+  for (size_t i = 0; i < rest.size(); ++i) rest[i] -= expected.y.value[i];
+  for (const Values& change : expected.open) {
+    if (dot(rest, change) < 0.5 * dot(change, change)) continue;
+    ++turned;
+    for (size_t i = 0; i < rest.size(); ++i) {
+      rest[i] -= change[i];
+      expected.y.value[i] += change[i];
+    }
+  }
+  return turned;
+}
+
+struct Verdicts {
+  double worst = 0;   // error over bound
+  double widest = 0;  // bound over the largest output
+  int64_t n_elements = 0, n_open = 0, n_turned = 0;
+};
+
+Verdicts judge_native(const Shape& s, const OpCase& op_case, const Values& got) {
+  const Weights w{Rows(op_case.weights[0]), Rows(op_case.weights[1]), Rows(op_case.weights[2])};
+  const Values &x = op_case.steps[0].inputs.at(0), &routing = op_case.steps[0].inputs.at(1);
+  Verdicts out;
+  double largest = 0, bound = 0;
+  for (int64_t t = 0; t < s.n_tokens; ++t) {
+    const double* row = &got[static_cast<size_t>(t * s.d)];
+    Expected token =
+        expected(s, w, &x[static_cast<size_t>(t * s.d)], &routing[static_cast<size_t>(t * s.n_experts)]);
+    out.n_open += static_cast<int64_t>(token.open.size());
+    out.n_turned += settle(token, row);
+    for (size_t i = 0; i < token.y.value.size(); ++i) {
+      const double error = std::abs(row[i] - token.y.value[i]), allowed = token.y.error[i];
+      if (!(error <= out.worst * allowed)) out.worst = error / std::max(allowed, 1e-300);
+      largest = std::max(largest, std::abs(token.y.value[i]));
+      bound = std::max(bound, allowed);
+      ++out.n_elements;
+    }
+  }
+  out.widest = bound / largest;
+  return out;
+}
+
+void expect_within(const Shape& s) {
+  const OpCase op_case = experts_case(s);
+  for (const CpuIsa isa : isas_here()) {
+    const auto backend = cpu_backend(isa, 2, CpuCompute::kNative);
+    const Verdicts v = judge_native(s, op_case, join(run_on(*backend, op_case), op_case.graph.output));
+    std::printf(
+        "  %s, %s: %lld elements, worst error/bound %.3f, widest bound %.1e of the largest output, %lld "
+        "codes "
+        "open, %lld turned\n",
+        op_case.name.c_str(), std::string(cpu_isa_name(isa)).c_str(), static_cast<long long>(v.n_elements),
+        v.worst, v.widest, static_cast<long long>(v.n_open), static_cast<long long>(v.n_turned));
+    EXPECT_LE(v.worst, 1.0) << op_case.name;
+    EXPECT_LE(v.widest, 4e-3) << "a bound so wide proves little";
+  }
+}
+
+constexpr Format kAffine4{FormatKind::kAffine, 4, 64, DType::kBF16};
+
+TEST(NativeExperts, StayWithinTheBoundOfFloat64) {
+  for (const Format& format :
+       {Format{FormatKind::kQ8_0}, Format{FormatKind::kQ4_0}, Format{FormatKind::kQ4_1},
+        Format{FormatKind::kQ6_K}, kAffine4, Format{FormatKind::kAffine, 8, 32, DType::kF16}})
+    expect_within({.format = format});
+}
+
+TEST(NativeExperts, OneToken) { expect_within({.format = kAffine4, .n_tokens = 1}); }
+
+TEST(NativeExperts, AllTokensToOneAndTheOthersUnused) {
+  expect_within({.format = kAffine4, .n_tokens = 70, .d = 128, .d_ff = 64, .top_k = 1, .only = 3});
+}
+
+TEST(NativeExperts, MoreThan65535Pairs) {
+  expect_within({.format = {FormatKind::kQ8_0}, .n_tokens = 13200, .d = 32, .d_ff = 32, .top_k = 5});
+}
+
+}  // namespace
+}  // namespace skua::test
