@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "backend/cpu/cpu_cases.h"
 #include "backend/cpu/panels.h"
@@ -210,7 +211,8 @@ Verdicts judge_native(const Shape& s, const OpCase& op_case, const Values& got) 
     out.n_turned += settle(token, row);
     for (size_t i = 0; i < token.y.value.size(); ++i) {
       const double error = std::abs(row[i] - token.y.value[i]), allowed = token.y.error[i];
-      if (!(error <= out.worst * allowed)) out.worst = error / std::max(allowed, 1e-300);
+      const double ratio = error / std::max(allowed, 1e-300);
+      out.worst = std::max(out.worst, std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
       largest = std::max(largest, std::abs(token.y.value[i]));
       bound = std::max(bound, allowed);
       ++out.n_elements;
