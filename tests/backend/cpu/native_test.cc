@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "backend/cases.h"
 #include "backend/cpu/cpu_cases.h"
@@ -107,7 +108,8 @@ double worst_ratio(const OpCase& op_case, const std::vector<double>& got) {
              (std::abs(row[static_cast<size_t>(k)]) + 2 * std::abs(offset[static_cast<size_t>(k)]));
       }
       const double error = std::abs(got[static_cast<size_t>(t * w.rows + n)] - exact);
-      worst = std::max(worst, error / (u * std::abs(exact) + depth * u * s));
+      const double ratio = error / (u * std::abs(exact) + depth * u * s);
+      worst = std::max(worst, std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
     }
   }
   return worst;
