@@ -55,10 +55,8 @@ CachedStart CacheManager::start(std::span<const int32_t> ids, int32_t max_tokens
 
 bool CacheManager::can_hold(int32_t n_tokens) const {
   for (uint32_t group = 0; group < pools_.size(); ++group) {
-    int32_t n_wanted = n_tokens;
-    if (layout_.groups[group].kind == SlotKind::kWindow) {
-      n_wanted = std::min(n_wanted, layout_.groups[group].window + kPageTokens);
-    }
+    const int64_t most = int64_t{kept_tokens(layout_.groups[group])} + kPageTokens;
+    const auto n_wanted = static_cast<int32_t>(std::min<int64_t>(n_tokens, most));
     if (pools_[group].n_free() + prefixes_.n_evictable(group) < ceil_div(n_wanted, kPageTokens)) return false;
   }
   return true;
@@ -80,8 +78,7 @@ Status CacheManager::extend(std::span<PageTable> tables, int32_t n_tokens, uint6
 
 void CacheManager::drop_windows(std::span<PageTable> tables, int32_t n_cached, uint64_t step) {
   for (size_t group = 0; group < tables.size(); ++group) {
-    if (layout_.groups[group].kind != SlotKind::kWindow) continue;
-    tables[group].drop_before(n_cached - layout_.groups[group].window + 1, step);
+    tables[group].drop_before(first_needed(layout_.groups[group], n_cached), step);
   }
 }
 

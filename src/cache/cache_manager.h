@@ -52,7 +52,7 @@ class CacheManager {
   /// kResourceExhausted; what was taken stays in the tables.
   Status extend(std::span<PageTable> tables, int32_t n_tokens, uint64_t completed_step);
 
-  /// Lets go of window pages that no later query sees; `n_cached` is the position of the next query.
+  /// Lets go of pages that no later token needs (first_needed); `n_cached` is the position of the next one.
   void drop_windows(std::span<PageTable> tables, int32_t n_cached, uint64_t step);
 
   /// Ends a sequence: remembers its first `n_cached` ids as a prefix and lets its pages go.

@@ -11,7 +11,7 @@ namespace skua {
 
 struct CacheGroup {
   SlotKind kind = SlotKind::kFull;
-  int32_t window = 0;  // kWindow: tokens kept
+  int32_t window = 0;  // kWindow, kConv: tokens kept
 };
 
 struct CacheLayout {
@@ -20,6 +20,13 @@ struct CacheLayout {
 };
 
 CacheLayout make_cache_layout(const Graph& graph);
+
+/// First position that a sequence of n_tokens cached tokens still needs in a group: a window's keys; of a
+/// recurrent group the page before the next token's.
+int32_t first_needed(const CacheGroup& group, int32_t n_tokens);
+
+/// Tokens, at most, that a group keeps behind the next one.
+int32_t kept_tokens(const CacheGroup& group);
 
 /// Pages that one sequence of up to `context` tokens needs in a group, when a step runs up to `step_tokens`.
 int32_t pages_per_sequence(const CacheGroup& group, int32_t context, int32_t step_tokens);

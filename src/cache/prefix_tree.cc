@@ -50,9 +50,7 @@ const PrefixTree::Node* PrefixTree::best_tail(const Node& parent, std::span<cons
 
 bool PrefixTree::resident(const std::vector<const Node*>& path, const Node* tail, int32_t n_tokens) const {
   for (size_t group = 0; group < groups_.size(); ++group) {
-    // A query at n_tokens sees keys from first on.
-    const int32_t first =
-        groups_[group].kind == SlotKind::kWindow ? std::max(0, n_tokens - groups_[group].window + 1) : 0;
+    const int32_t first = first_needed(groups_[group], n_tokens);
     for (size_t stretch = static_cast<size_t>(first / kPageTokens); stretch < path.size(); ++stretch) {
       if (path[stretch]->pages[group] < 0) return false;
     }

@@ -25,6 +25,9 @@ std::string shape_text(const std::vector<int64_t>& shape) {
 /// True if a tensor holds `n` blocks one after another.
 bool holds_blocks(const std::vector<int64_t>& shape, int64_t n, const BlockSource& source) {
   if (shape.empty()) return false;
+  if (shape.size() == 3 && n == 1 && (shape[1] == 1 || shape[2] == 1)) {  // a depthwise convolution
+    return shape[0] == source.block_rows && shape[1] * shape[2] == source.block_cols;
+  }
   if (source.block_rows == 1 && shape.size() == 1) return shape[0] == n * source.block_cols;
   if (shape.back() != source.block_cols) return false;
   if (shape.size() == 3) return shape[0] == n && shape[1] == source.block_rows;
@@ -35,8 +38,11 @@ bool holds_blocks(const std::vector<int64_t>& shape, int64_t n, const BlockSourc
 Result<EncodedMatrix> stored_blocks(const Checkpoint& checkpoint, const BlockSource& source) {
   SKUA_ASSIGN_OR_RETURN(EncodedMatrix all, checkpoint.matrix(source.tensors[0]));
   if (source.tensors.size() == 1) {
-    if (all.rows == 1 && source.n_blocks > 1 && all.format.is_plain()) {  // a vector of several blocks
-      all.rows = source.n_blocks;
+    // A vector of several blocks, or a matrix whose rows are stored with a dimension of 1 behind them.
+    const bool vector = all.rows == 1 && source.n_blocks > 1;
+    const bool columns = all.cols == 1 && source.block_cols > 1;
+    if ((vector || columns) && all.format.is_plain()) {
+      all.rows = source.n_blocks * source.block_rows;
       all.cols = source.block_cols;
       all.row_stride_bytes[0] = plane_row_bytes(all.format, 0, all.cols);
     }

@@ -50,8 +50,18 @@ WeightId GraphBuilder::part(const WeightSource& part, int64_t cols) {
                   std::nullopt});
 }
 
+WeightId GraphBuilder::conv_weight(const std::string& name, int64_t channels, int64_t taps) {
+  BlockSource source{{name}, 1, channels, taps};
+  source.take = Take::kColumns;
+  return declare({name, taps, channels, {std::move(source)}, DType::kF32});
+}
+
 SlotId GraphBuilder::slot(CacheSlot slot) {
-  if (slot.n_kv_heads < 1 || slot.k_dim < 1 || slot.v_dim < 1) {
+  const bool recurrent = slot.kind == SlotKind::kRecurrent, conv = slot.kind == SlotKind::kConv;
+  const bool empty = recurrent ? slot.row < 1 || slot.n_blocks < 1 || slot.state < 1
+                     : conv    ? slot.row < 1 || slot.window < 1
+                               : slot.n_kv_heads < 1 || slot.k_dim < 1 || slot.v_dim < 1;
+  if (empty) {
     fail(invalid_argument("[graph] layer " + std::to_string(slot.layer) + " has an empty cache slot"));
   }
   graph_.slots.push_back(slot);
@@ -122,6 +132,14 @@ ValueId GraphBuilder::head_linear(std::string_view label, ValueId x, HeadLinear 
 ValueId GraphBuilder::mla_attention(std::string_view label, ValueId q_latent, ValueId q_pe,
                                     MlaAttention attention, DType storage) {
   return emit(label, attention, {q_latent, q_pe}, storage);
+}
+
+ValueId GraphBuilder::causal_conv(std::string_view label, ValueId x, CausalConv conv, DType storage) {
+  return emit(label, conv, {x}, storage);
+}
+
+ValueId GraphBuilder::ssm2(std::string_view label, ValueId xbc, ValueId dt, Ssm2 ssm, DType storage) {
+  return emit(label, ssm, {xbc, dt}, storage);
 }
 
 ValueId GraphBuilder::moe_router(std::string_view label, ValueId x, MoeRouter router) {

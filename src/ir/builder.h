@@ -42,6 +42,9 @@ class GraphBuilder {
   /// A weight that is not simply a tensor of its name.
   WeightId weight(WeightDecl decl) { return declare(std::move(decl)); }
   SlotId slot(CacheSlot slot);
+  /// The weight [taps, channels] of a depthwise convolution that is stored [channels, 1, taps] (or, as MLX
+  /// does, [channels, taps, 1]).
+  WeightId conv_weight(const std::string& name, int64_t channels, int64_t taps);
 
   ValueId embed(WeightId table, float scale = 1.0f);
   ValueId embed(std::string_view label, Embed embed, DType storage);
@@ -55,6 +58,8 @@ class GraphBuilder {
   ValueId head_linear(std::string_view label, ValueId x, HeadLinear linear, DType storage);
   ValueId mla_attention(std::string_view label, ValueId q_latent, ValueId q_pe, MlaAttention attention,
                         DType storage);
+  ValueId causal_conv(std::string_view label, ValueId x, CausalConv conv, DType storage);
+  ValueId ssm2(std::string_view label, ValueId xbc, ValueId dt, Ssm2 ssm, DType storage);
   ValueId moe_router(std::string_view label, ValueId x, MoeRouter router);
   ValueId moe_experts(std::string_view label, ValueId x, ValueId routing, MoeExperts experts, DType storage);
   ValueId act_mul(std::string_view label, ValueId gate, ValueId up, Act act, DType storage);

@@ -18,10 +18,31 @@ void print_type(std::ostream& out, const Value& value) {
 }
 
 bool writes_slot(const Op& op) {
-  return std::holds_alternative<KvWrite>(op) || std::holds_alternative<RopeKvWrite>(op);
+  return std::holds_alternative<KvWrite>(op) || std::holds_alternative<RopeKvWrite>(op) || scans_slot(op);
 }
 
 }  // namespace
+
+RecurrentPage::RecurrentPage(const CacheSlot& slot) {
+  constexpr int64_t kAlign = 16;  // states start at whole cache lines if pages do
+  counts = kPageTokens * slot.row;
+  states = counts + (slot.n_blocks + kAlign - 1) / kAlign * kAlign;
+  end = (states + slot.n_blocks * slot.state + kAlign - 1) / kAlign * kAlign;
+}
+
+int64_t page_elements(const CacheSlot& slot) {
+  switch (slot.kind) {
+    case SlotKind::kConv:
+      return kPageTokens * slot.row;
+    case SlotKind::kRecurrent:
+      return RecurrentPage(slot).end;
+    case SlotKind::kFull:
+    case SlotKind::kWindow:
+    case SlotKind::kLatent:
+      break;
+  }
+  return int64_t{kPageTokens} * slot.n_kv_heads * (slot.k_dim + slot.v_dim);
+}
 
 Status validate(const Graph& graph) {
   std::vector<char> made(graph.values.size(), 0);

@@ -65,9 +65,24 @@ enum class SlotKind : uint8_t {
   kFull,
   kWindow,
   kLatent,  // MLA: k is the rotated shared key, v the latent, one row for all heads
+  kConv,    // inputs of a causal convolution: one row per token, the last `window` of them
+  kRecurrent,
 };
 
-/// Cache of one attention layer: k and v rows per token and kv head, stored as `storage`.
+/// Cache of one layer. Attention: k and v rows per token and kv head, stored as `storage`.
+///
+/// kRecurrent: what a scan (state-space or delta-rule layer) needs to go on. Its state falls into n_blocks
+/// blocks (heads) of `state` numbers, none of which sees another's. A page holds the raw input rows of its 64
+/// tokens (`row` numbers each: all that advances the state), and for each block the state after the last row
+/// that was written here, with the number of rows it includes. Tokens are always added one by one in the
+/// same order, so the state after row r is the same bytes whoever computes it. A step that starts at row r of
+/// page p takes, block by block,
+///   r = 0:            page p-1's state, which includes all its 64 rows (p = 0: zero);
+///   r = page's count: page p's own state;
+///   else:             page p-1's state, and adds rows 0 .. r-1 of page p again (after rejected drafts, or in
+///                     a copy of a page whose owner had gone on).
+/// So forgetting rows needs no work, and a copied page is a copied state. Kept are the page of the next token
+/// and the one before it. Kernels: backend/cpu/kernels/scan.h, backend/ref/scan.h.
 struct CacheSlot {
   SlotKind kind = SlotKind::kFull;
   int32_t layer = 0;
@@ -76,7 +91,23 @@ struct CacheSlot {
   int32_t v_dim = 0;
   int32_t window = 0;  // kWindow: keys kept, the query's own included
   DType storage = DType::kF32;
+  int64_t row = 0;       // kConv, kRecurrent: numbers kept of each token
+  int32_t n_blocks = 0;  // kRecurrent
+  int64_t state = 0;     // kRecurrent: numbers of one block's state
 };
+
+/// Where the parts of a kRecurrent page begin, in elements: rows [64, row], counts [n_blocks], states
+/// [n_blocks, state].
+struct RecurrentPage {
+  int64_t counts = 0;
+  int64_t states = 0;
+  int64_t end = 0;
+
+  explicit RecurrentPage(const CacheSlot& slot);
+};
+
+/// Elements of one page of a slot.
+int64_t page_elements(const CacheSlot& slot);
 
 struct Node {
   Op op;

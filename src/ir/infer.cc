@@ -57,7 +57,8 @@ struct Inference {
 
   Result<Types> norm(const RmsNorm& op) const {
     SKUA_RETURN_IF_ERROR(groups(op.n_groups));
-    if (op.weight && graph.weight(*op.weight).cols * op.n_groups != in(0).width) {
+    const int64_t size = op.weight ? graph.weight(*op.weight).cols : 0;
+    if (op.weight && size != in(0).width && size * op.n_groups != in(0).width) {
       const WeightDecl& w = graph.weight(*op.weight);
       return mismatch("groups x size of " + w.name, in(0).width, w.cols * op.n_groups);
     }
@@ -167,6 +168,53 @@ struct Inference {
     const WeightDecl& w = graph.weight(*id);
     return w.rows == 1 && w.cols == size ? ok_status() : mismatch("size of " + w.name, size, w.cols);
   }
+  Result<Types> operator()(const CausalConv& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    const CacheSlot& slot = graph.slot(op.slot);
+    const WeightDecl& w = graph.weight(op.weight);
+    if (slot.kind != SlotKind::kConv) return invalid_argument("[graph] causal_conv needs a conv slot");
+    if (in(0).lead != Lead::kTokens || in(0).width != slot.row)
+      return mismatch("channels of the slot", in(0).width, slot.row);
+    if (in(0).storage != slot.storage)
+      return invalid_argument("[graph] causal_conv's rows are stored unlike its slot");
+    if (w.cols != in(0).width) return mismatch("columns of " + w.name, in(0).width, w.cols);
+    if (w.rows != slot.window) return mismatch("taps of " + w.name, slot.window, w.rows);
+    SKUA_RETURN_IF_ERROR(vector_of(op.bias, in(0).width));
+    return Types{{Lead::kTokens, in(0).width, storage}};
+  }
+
+  /// A scan's slot: `row` numbers kept of each token, n_blocks blocks of `state`.
+  Status recurrent_slot(SlotId id, int64_t row, int64_t n_blocks, int64_t state) const {
+    const CacheSlot& slot = graph.slot(id);
+    if (slot.kind != SlotKind::kRecurrent) return invalid_argument("[graph] a scan needs a recurrent slot");
+    if (slot.row != row) return mismatch("numbers kept of a token", row, slot.row);
+    if (slot.n_blocks != n_blocks) return mismatch("blocks of the state", n_blocks, slot.n_blocks);
+    if (slot.state != state) return mismatch("numbers of a block's state", state, slot.state);
+    for (const ValueId id_in : inputs) {
+      const ValueType& type = graph.value(id_in).type;
+      if (type.lead != Lead::kTokens || type.storage != slot.storage)
+        return invalid_argument("[graph] a scan needs one row per token, stored as its slot is");
+    }
+    return ok_status();
+  }
+
+  Result<Types> operator()(const Ssm2& op) const {
+    SKUA_RETURN_IF_ERROR(arity(2));
+    if (op.n_heads < 1 || op.head_dim < 1 || op.state_dim < 1 || op.n_groups < 1 ||
+        op.n_heads % op.n_groups != 0) {
+      return invalid_argument("[graph] ssm2 of " + std::to_string(op.n_heads) + " heads in " +
+                              std::to_string(op.n_groups) + " groups");
+    }
+    const int64_t d_inner = int64_t{op.n_heads} * op.head_dim;
+    const int64_t bc = int64_t{op.n_groups} * op.state_dim;
+    if (in(0).width != d_inner + 2 * bc) return mismatch("width of x, B, C", d_inner + 2 * bc, in(0).width);
+    if (in(1).width != op.n_heads) return mismatch("width of dt", op.n_heads, in(1).width);
+    for (const WeightId id : {op.a_log, op.d, op.dt_bias}) SKUA_RETURN_IF_ERROR(vector_of(id, op.n_heads));
+    SKUA_RETURN_IF_ERROR(
+        recurrent_slot(op.slot, d_inner + bc + op.n_heads, op.n_heads, int64_t{op.state_dim} * op.head_dim));
+    return Types{{Lead::kTokens, d_inner, storage}};
+  }
+
   Result<Types> operator()(const MoeRouter& op) const {
     SKUA_RETURN_IF_ERROR(arity(1));
     const WeightDecl& w = graph.weight(op.weight);

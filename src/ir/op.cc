@@ -34,6 +34,8 @@ std::string_view op_name(const Op& op) {
                         [](const KvWrite&) { return "kv_write"; },
                         [](const Attention&) { return "attention"; },
                         [](const MlaAttention&) { return "mla_attention"; },
+                        [](const CausalConv&) { return "causal_conv"; },
+                        [](const Ssm2&) { return "ssm2"; },
                         [](const MoeRouter&) { return "moe_router"; },
                         [](const MoeExperts&) { return "moe_experts"; },
                         [](const ActMul&) { return "act_mul"; },
@@ -104,6 +106,12 @@ std::vector<StepInput> step_inputs(const Op& op) {
                         [](const MlaAttention&) {
                           return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
                         },
+                        [](const CausalConv&) {
+                          return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
+                        },
+                        [](const Ssm2&) {
+                          return Inputs{kHeader, kSeqs, kPageTable};
+                        },
                         [](const auto&) { return Inputs{kHeader}; },
                     },
                     op);
@@ -132,6 +140,13 @@ std::vector<WeightId> op_weights(const Op& op) {
                    append(out, o.up);
                  },
                  [&](const HeadLinear& o) { out.push_back(o.weight); },
+                 [&](const CausalConv& o) {
+                   out.push_back(o.weight);
+                   append(out, o.bias);
+                 },
+                 [&](const Ssm2& o) {
+                   out.insert(out.end(), {o.a_log, o.d, o.dt_bias});
+                 },
                  [&](const MoeRouter& o) {
                    out.push_back(o.weight);
                    append(out, o.bias);
@@ -154,11 +169,17 @@ bool reads_slot(const Op& op) {
   return std::holds_alternative<Attention>(op) || std::holds_alternative<MlaAttention>(op);
 }
 
+bool scans_slot(const Op& op) {
+  return std::holds_alternative<CausalConv>(op) || std::holds_alternative<Ssm2>(op);
+}
+
 std::optional<SlotId> op_slot(const Op& op) {
   if (const auto* write = std::get_if<KvWrite>(&op)) return write->slot;
   if (const auto* fused = std::get_if<RopeKvWrite>(&op)) return fused->write.slot;
   if (const auto* attention = std::get_if<Attention>(&op)) return attention->slot;
   if (const auto* latent = std::get_if<MlaAttention>(&op)) return latent->slot;
+  if (const auto* conv = std::get_if<CausalConv>(&op)) return conv->slot;
+  if (const auto* scan = std::get_if<Ssm2>(&op)) return scan->slot;
   return std::nullopt;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string_view>
 #include <variant>
@@ -32,7 +33,8 @@ struct Embed {
 };
 
 /// Each row is cut into `n_groups` equal slices; per slice y = x / sqrt(mean(x^2) + eps) * (w +
-/// weight_offset). The weight has the slice's width; without one the factor is 1. Source: arXiv:1910.07467.
+/// weight_offset). The weight has the slice's width, or the whole row's; without one the factor is 1. Source:
+/// arXiv:1910.07467.
 struct RmsNorm {
   std::optional<WeightId> weight;
   float eps = 1e-6f;
@@ -108,6 +110,36 @@ struct MlaAttention {
   SlotId slot;
   int32_t n_heads = 0;
   float scale = 1.0f;
+};
+
+/// Causal convolution of each channel by itself: y[t,c] = then(bias[c] + sum_j w[j,c] x[t - (K-1) + j, c]),
+/// x = 0 before the sequence. Input x [T, C], stored as the slot is. Its rows go into the slot (kind kConv,
+/// window K): rows of earlier steps are read from there.
+struct CausalConv {
+  enum class Then : uint8_t { kNothing, kSilu };
+
+  SlotId slot;
+  WeightId weight;               // [K, C]: the tap of the newest row last
+  std::optional<WeightId> bias;  // [1, C]
+  Then then = Then::kNothing;
+};
+
+/// State-space recurrence with one decay per head (Mamba-2), token after token:
+///   dt = min(max(softplus(dt_in + dt_bias), dt_min), dt_max),
+///   S[n,p] = exp(-exp(a_log) dt) S[n,p] + dt B[n] x[p],   y[p] = sum_n C[n] S[n,p] + d x[p].
+/// Inputs: xbc [T, n_heads * head_dim + 2 * n_groups * state_dim] (x by head, B by group, C by group; head h
+/// is of group h / (n_heads / n_groups)), dt_in [T, n_heads]. Output [T, n_heads * head_dim]. S lives in the
+/// slot (kind kRecurrent, see CacheSlot: a block is a head, a kept row is x, B, dt_in) and is rounded to its
+/// storage after each token. Source: arXiv:2405.21060.
+struct Ssm2 {
+  SlotId slot;
+  WeightId a_log, d, dt_bias;  // [1, n_heads]
+  int32_t n_heads = 0;
+  int32_t head_dim = 0;
+  int32_t n_groups = 1;
+  int32_t state_dim = 0;
+  float dt_min = 0.0f;
+  float dt_max = std::numeric_limits<float>::infinity();
 };
 
 enum class RouterScore : uint8_t {
@@ -274,9 +306,9 @@ struct RopeKvWrite {
 };
 
 using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
-                        MlaAttention, MoeRouter, MoeExperts, ActMul, Activate, XIelu, Add, Mul, ScaleBy,
-                        Slice, WeightedSum, Cutoff, MatchMagnitude, PositionScale, Softcap, Scale, GatherRows,
-                        AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
+                        MlaAttention, CausalConv, Ssm2, MoeRouter, MoeExperts, ActMul, Activate, XIelu, Add,
+                        Mul, ScaleBy, Slice, WeightedSum, Cutoff, MatchMagnitude, PositionScale, Softcap,
+                        Scale, GatherRows, AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
 
 /// "rms_norm", "linear", ...: stable names for plans, benches and tests.
 std::string_view op_name(const Op& op);
@@ -319,6 +351,9 @@ std::vector<WeightId> op_weights(const Op& op);
 
 /// True for ops that only read their slot.
 bool reads_slot(const Op& op);
+
+/// True for recurrent ops, which write this step's rows into their slot and read those of earlier steps.
+bool scans_slot(const Op& op);
 
 /// The cache slot that an op touches, if any.
 std::optional<SlotId> op_slot(const Op& op);

@@ -247,6 +247,50 @@ class Bounds {
     }
   }
 
+  void operator()(const CausalConv& op) {
+    const HostWeight& w = weight(op.weight);
+    const std::vector<double> bias =
+        op.bias ? weight(*op.bias).row(0) : std::vector<double>(static_cast<size_t>(w.cols));
+    int64_t token = 0;
+    for (const CaseSeq& seq : case_.steps[step_].seqs) {
+      for (int32_t i = 0; i < seq.q_len; ++i, ++token) {
+        const int64_t position = seq.kv_len - seq.q_len + i;
+        for (int64_t c = 0; c < w.cols; ++c) {
+          double sum = std::abs(bias[static_cast<size_t>(c)]);
+          for (int64_t j = 0; j < w.rows; ++j) {
+            const auto row = kept_.find(cell(seq, position - (w.rows - 1 - j)));
+            if (row != kept_.end())
+              sum += std::abs(w.row(j)[static_cast<size_t>(c)] * row->second.value[static_cast<size_t>(c)]);
+          }
+          const auto at = static_cast<size_t>(token * w.cols + c);
+          (*slack_)[at] = 1.13 * (static_cast<double>(w.rows) + 2) * u_ * sum + 8 * u_ * std::abs((*y_)[at]);
+        }
+      }
+    }
+  }
+
+  void operator()(const Ssm2& op) {
+    const size_t d_inner = static_cast<size_t>(op.n_heads) * static_cast<size_t>(op.head_dim);
+    const size_t bc = static_cast<size_t>(op.n_groups) * static_cast<size_t>(op.state_dim);
+    size_t token = 0;
+    for (const CaseSeq& seq : case_.steps[step_].seqs) {
+      for (int32_t i = 0; i < seq.q_len; ++i, ++token) {
+        const Kept& state = kept_.at(cell(seq, seq.kv_len - seq.q_len + i));
+        const double* xbc = &input(0)[token * (d_inner + 2 * bc)];
+        for (size_t p = 0; p < d_inner; ++p) {
+          const size_t head = p / static_cast<size_t>(op.head_dim);
+          const double* c = xbc + d_inner + bc + group_of(op, head) * static_cast<size_t>(op.state_dim);
+          double slack = 3 * u_ * std::abs(weight(op.d).row(0)[head] * xbc[p]);
+          for (size_t n = 0; n < static_cast<size_t>(op.state_dim); ++n) {
+            const size_t at = n * d_inner + p;
+            slack += std::abs(c[n]) * (state.error[at] + (8 + op.state_dim / 4.0) * u_ * state.value[at]);
+          }
+          (*slack_)[token * d_inner + p] = slack;
+        }
+      }
+    }
+  }
+
   void operator()(const MlaAttention& op) {
     const CacheSlot& slot = case_.graph.slot(op.slot);
     int64_t token = 0;
@@ -401,9 +445,69 @@ class Bounds {
     }
   }
 
+  static size_t group_of(const Ssm2& op, size_t head) {
+    return head / static_cast<size_t>(op.n_heads / op.n_groups);
+  }
+
+  /// What is known of a cached row: a convolution's inputs, or the size and the error of a scan's state after
+  /// it. Cases with such slots have one of them.
+  struct Kept {
+    std::vector<double> value, error;
+  };
+
+  void record_kept(const Node& node) {
+    const auto* scan = std::get_if<Ssm2>(&node.op);
+    const auto width = static_cast<size_t>(case_.graph.value(node.inputs[0]).type.width);
+    size_t token = 0;
+    for (const CaseSeq& seq : case_.steps[step_].seqs) {
+      for (int32_t i = 0; i < seq.q_len; ++i, ++token) {
+        const int64_t position = seq.kv_len - seq.q_len + i;
+        const double* x = &value(node.inputs[0])[token * width];
+        Kept next{{x, x + width}, {}};
+        if (scan != nullptr) {
+          const auto before = position == 0 ? kept_.end() : kept_.find(cell(seq, position - 1));
+          const auto heads = static_cast<size_t>(scan->n_heads);
+          next = advance(*scan, before == kept_.end() ? Kept{} : before->second, x,
+                         &value(node.inputs[1])[token * heads]);
+        }
+        kept_[cell(seq, position)] = std::move(next);
+      }
+    }
+  }
+
+  /// Sizes and errors of a scan's state [state_dim, d_inner] after one more token.
+  Kept advance(const Ssm2& op, Kept state, const double* x, const double* dt_in) const {
+    const auto head_dim = static_cast<size_t>(op.head_dim), n_state = static_cast<size_t>(op.state_dim);
+    const size_t d_inner = static_cast<size_t>(op.n_heads) * head_dim;
+    state.value.resize(n_state * d_inner);
+    state.error.resize(n_state * d_inner);
+    for (size_t p = 0; p < d_inner; ++p) {
+      const size_t head = p / head_dim;
+      const double arg = dt_in[head] + weight(op.dt_bias).row(0)[head];
+      const double soft = std::max(arg, 0.0) + std::log1p(std::exp(-std::abs(arg)));
+      const double dt = std::min(std::max(soft, double{op.dt_min}), double{op.dt_max});
+      const double rate = std::exp(weight(op.a_log).row(0)[head]) * dt;
+      const double dt_error = (8 + 2 * std::abs(arg)) * u_;  // relative
+      const double factor = std::exp(-rate), factor_error = rate * (dt_error + 4 * u_) + 3 * u_;
+      const double* b = x + d_inner + group_of(op, head) * n_state;
+      for (size_t n = 0; n < n_state; ++n) {
+        double& size = state.value[n * d_inner + p];
+        double& error = state.error[n * d_inner + p];
+        const double added = std::abs(dt * b[n] * x[p]);
+        error = factor * error + factor * size * (factor_error + u_) + added * (dt_error + 3 * u_);
+        size = factor * size + added;
+        error += u_ * size;
+      }
+    }
+    return state;
+  }
+
   /// Notes what this step's tokens write into each slot.
   void record_cache() {
     cache_.resize(case_.graph.slots.size());
+    for (const Node& node : case_.graph.nodes) {
+      if (scans_slot(node.op)) record_kept(node);
+    }
     for (const Node& node : case_.graph.nodes) {
       const bool fused = std::holds_alternative<RopeKvWrite>(node.op);
       if (!fused && !std::holds_alternative<KvWrite>(node.op)) continue;
@@ -429,6 +533,7 @@ class Bounds {
   }
 
   static int64_t cell(const CaseSeq& seq, int64_t position) {
+    if (position < 0) return -1;
     const auto page = static_cast<size_t>(position / kPageTokens);
     if (page >= seq.pages.size() || seq.pages[page] < 0) return -1;
     return int64_t{seq.pages[page]} * kPageTokens + position % kPageTokens;
@@ -467,6 +572,7 @@ class Bounds {
   int64_t rows_ = 0;
   std::vector<double>* slack_ = nullptr;
   std::vector<std::map<int64_t, CachedRow>> cache_;
+  std::map<int64_t, Kept> kept_;  // by cell
 };
 
 }  // namespace

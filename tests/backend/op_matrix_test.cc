@@ -102,7 +102,8 @@ INSTANTIATE_TEST_SUITE_P(All, OpMatrix,
                                           testing::Values(Table{"linear", linear_cases},
                                                           Table{"rows", row_cases}, Table{"rope", rope_cases},
                                                           Table{"attention", attention_cases},
-                                                          Table{"moe", moe_cases}, Table{"mla", mla_cases})),
+                                                          Table{"moe", moe_cases}, Table{"mla", mla_cases},
+                                                          Table{"scan", scan_cases})),
                          [](const testing::TestParamInfo<Param>& param) {
                            return std::get<0>(param.param).name + "_" + std::get<1>(param.param).name;
                          });
@@ -112,6 +113,7 @@ class EachBackend : public testing::TestWithParam<BackendUnderTest> {};
 TEST_P(EachBackend, UnwrittenCacheRowsAndPagePlacesCannotShow) {
   const auto backend = GetParam().make(2);
   std::vector<OpCase> cases = attention_cases();
+  for (OpCase& op_case : scan_cases()) cases.push_back(std::move(op_case));
   for (OpCase& op_case : mla_cases()) {
     if (!op_case.graph.slots.empty()) cases.push_back(std::move(op_case));
   }

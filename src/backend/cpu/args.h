@@ -129,6 +129,44 @@ struct AttentionArgs : OpArgs {
   }
 };
 
+/// A recurrent slot as kernels see it: places in a page, in floats (RecurrentPage).
+struct ScanSlot {
+  int64_t row = 0;
+  int64_t n_blocks = 0;
+  int64_t state = 0;
+  int64_t counts = 0;
+  int64_t states = 0;
+  int64_t page_floats = 0;
+  int64_t max_pages = 0;
+};
+
+/// Of ops that walk a recurrent slot; thread_bytes holds one block's state.
+struct ScanArgs : OpArgs {
+  ScanSlot slot;
+};
+
+struct Ssm2Args : ScanArgs {
+  int64_t n_heads = 0;
+  int64_t head_dim = 0;
+  int64_t n_groups = 1;
+  int64_t state_dim = 0;
+  float dt_min = 0.0f;
+  float dt_max = 0.0f;
+
+  int64_t d_inner() const { return n_heads * head_dim; }
+  int64_t xbc_width() const { return d_inner() + 2 * n_groups * state_dim; }
+};
+
+struct ConvArgs : OpArgs {
+  PackedWeight::Layout taps;
+  uint64_t tap_bytes = 0;  // of one element
+  int bias = -1;           // operand
+  int64_t width = 0;
+  int64_t n_taps = 0;
+  int64_t max_pages = 0;
+  bool silu = false;
+};
+
 struct HeadLinearArgs : OpArgs {
   LinearPart part;
   int64_t n_heads = 1;

@@ -114,6 +114,7 @@ struct Chooser {
     place(args, in(0).lead);
     if (op.weight) {
       SKUA_RETURN_IF_ERROR(check_vector(*op.weight));
+      args.weight_width = layout(*op.weight).cols;
     } else {
       args.weight = -1;
     }
@@ -299,6 +300,61 @@ struct Chooser {
     return finish(target.table->mla_attention, args,
                   2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(op.n_heads) *
                       static_cast<uint64_t>(slot.k_dim + 2 * slot.v_dim));
+  }
+
+  Result<KernelChoice> operator()(const CausalConv& op) const {
+    const CacheSlot& slot = graph().slot(op.slot);
+    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    ConvArgs args;
+    place(args, Lead::kTokens);
+    args.taps = layout(op.weight);
+    if (!args.taps.format.is_plain()) {
+      return unsupported("[cpu] causal_conv with taps of " + format_name(args.taps.format) +
+                         "; the nearest supported formats are f32, f16 and bf16");
+    }
+    if (op.bias) {
+      SKUA_RETURN_IF_ERROR(check_vector(*op.bias));
+      args.bias = args.weight + 1;
+    }
+    args.tap_bytes = plane_row_bytes(args.taps.format, 0, 1);
+    args.width = in(0).width;
+    args.n_taps = slot.window;
+    args.max_pages = context.capacity.max_pages;
+    args.silu = op.then == CausalConv::Then::kSilu;
+    args.thread_bytes = static_cast<uint64_t>(args.n_taps * args.width) * sizeof(float);
+    return finish(target.table->causal_conv, args,
+                  2 * rows(Lead::kTokens) * static_cast<uint64_t>(args.n_taps * args.width));
+  }
+
+  /// Places of a recurrent slot, and room for one block's state.
+  Status place_scan(ScanArgs& args, SlotId id) const {
+    const CacheSlot& slot = graph().slot(id);
+    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    place(args, Lead::kTokens);
+    const RecurrentPage page(slot);
+    args.slot = {.row = slot.row,
+                 .n_blocks = slot.n_blocks,
+                 .state = slot.state,
+                 .counts = page.counts,
+                 .states = page.states,
+                 .page_floats = page.end,
+                 .max_pages = context.capacity.max_pages};
+    args.thread_bytes = static_cast<uint64_t>(slot.state) * sizeof(float);
+    return ok_status();
+  }
+
+  Result<KernelChoice> operator()(const Ssm2& op) const {
+    Ssm2Args args;
+    SKUA_RETURN_IF_ERROR(place_scan(args, op.slot));
+    for (const WeightId id : {op.a_log, op.d, op.dt_bias}) SKUA_RETURN_IF_ERROR(check_vector(id));
+    args.n_heads = op.n_heads;
+    args.head_dim = op.head_dim;
+    args.n_groups = op.n_groups;
+    args.state_dim = op.state_dim;
+    args.dt_min = op.dt_min;
+    args.dt_max = op.dt_max;
+    return finish(target.table->ssm2, args,
+                  5 * rows(Lead::kTokens) * static_cast<uint64_t>(args.slot.n_blocks * args.slot.state));
   }
 
   /// A weight as the `index`-th weight operand.

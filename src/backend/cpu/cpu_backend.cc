@@ -40,8 +40,7 @@ class CpuBackend final : public Backend {
   }
   uint64_t element_bytes(DType storage) const override { return dtype_bytes(storage); }
   uint64_t cache_page_bytes(const CacheSlot& slot) const override {
-    return uint64_t{kPageTokens} * static_cast<uint64_t>(slot.n_kv_heads) *
-           static_cast<uint64_t>(slot.k_dim + slot.v_dim) * sizeof(float);
+    return static_cast<uint64_t>(page_elements(slot)) * sizeof(float);
   }
 
   Result<std::shared_ptr<DeviceBuffer>> allocate(uint64_t bytes, std::string_view what) override {

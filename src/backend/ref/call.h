@@ -101,6 +101,8 @@ void kv_write(const Call& call);
 void attention(const Call& call);
 void head_linear(const Call& call);
 void mla_attention(const Call& call);
+void causal_conv(const Call& call);
+void ssm2(const Call& call);
 void moe_router(const Call& call);
 void moe_experts(const Call& call);
 void act_mul(const Call& call);

@@ -41,7 +41,8 @@ double activate(Act act, double x) {
 
 void norm_row(const RmsNorm& norm, const double* x, const std::vector<double>& weight, const Rows& y,
               int64_t row) {
-  const auto size = static_cast<int64_t>(weight.size());
+  const int64_t size = y.width / norm.n_groups;
+  const auto weights = static_cast<int64_t>(weight.size());  // of a slice, or of the row
   for (int64_t group = 0; group < norm.n_groups; ++group) {
     const double* slice = x + group * size;
     double square_sum = 0.0;
@@ -49,7 +50,8 @@ void norm_row(const RmsNorm& norm, const double* x, const std::vector<double>& w
     const double root = std::sqrt(square_sum / static_cast<double>(size) + double{norm.eps});
     for (int64_t i = 0; i < size; ++i) {
       y.store(row, group * size + i,
-              slice[i] / root * (weight[static_cast<size_t>(i)] + double{norm.weight_offset}));
+              slice[i] / root *
+                  (weight[static_cast<size_t>((group * size + i) % weights)] + double{norm.weight_offset}));
     }
   }
 }

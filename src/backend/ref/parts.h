@@ -13,7 +13,8 @@ double dot(const double* a, const double* b, int64_t n);
 /// act(x), see Act. GELU: x/2 (1 + erf(x/sqrt 2)) or its tanh form (arXiv:1606.08415).
 double activate(Act act, double x);
 
-/// One row of RmsNorm; `weight` has width / n_groups values. The mean square is summed in ascending order.
+/// One row of RmsNorm; `weight` has width / n_groups values, or the row's width. The mean square is summed in
+/// ascending order.
 void norm_row(const RmsNorm& norm, const double* x, const std::vector<double>& weight, const Rows& y,
               int64_t row);
 

@@ -44,6 +44,8 @@ KernelFn kernel_of(const Op& op) {
     KernelFn operator()(const Attention&) const { return entry<ref::attention>; }
     KernelFn operator()(const HeadLinear&) const { return entry<ref::head_linear>; }
     KernelFn operator()(const MlaAttention&) const { return entry<ref::mla_attention>; }
+    KernelFn operator()(const CausalConv&) const { return entry<ref::causal_conv>; }
+    KernelFn operator()(const Ssm2&) const { return entry<ref::ssm2>; }
     KernelFn operator()(const MoeRouter&) const { return entry<ref::moe_router>; }
     KernelFn operator()(const MoeExperts&) const { return entry<ref::moe_experts>; }
     KernelFn operator()(const ActMul&) const { return entry<ref::act_mul>; }
@@ -83,6 +85,13 @@ uint64_t flops_at_capacity(const ref::Args& args) {
     return 2 * lead(args.inputs[0]) * keys * static_cast<uint64_t>(attention->n_heads) *
            static_cast<uint64_t>(args.slot.k_dim + 2 * args.slot.v_dim);
   }
+  if (const auto* conv = std::get_if<CausalConv>(&args.op)) {
+    (void)conv;
+    return 2 * lead(args.inputs[0]) * static_cast<uint64_t>(args.weights[0].rows * args.weights[0].cols);
+  }
+  if (args.slot.kind == SlotKind::kRecurrent) {  // one multiply-add to advance the state, one to read it
+    return 4 * lead(args.inputs[0]) * static_cast<uint64_t>(args.slot.n_blocks * args.slot.state);
+  }
   if (const auto* experts = std::get_if<MoeExperts>(&args.op)) {
     return 6 * lead(args.inputs[0]) * static_cast<uint64_t>(experts->top_k) *
            static_cast<uint64_t>(args.inputs[0].width * args.weights[2].cols);
@@ -118,8 +127,7 @@ class RefBackend : public Backend {
     return is_float(storage) ? sizeof(double) : dtype_bytes(storage);
   }
   uint64_t cache_page_bytes(const CacheSlot& slot) const override {
-    return uint64_t{kPageTokens} * static_cast<uint64_t>(slot.n_kv_heads) *
-           (static_cast<uint64_t>(slot.k_dim) + static_cast<uint64_t>(slot.v_dim)) * sizeof(double);
+    return static_cast<uint64_t>(page_elements(slot)) * sizeof(double);
   }
 
   Result<std::shared_ptr<DeviceBuffer>> allocate(uint64_t bytes, std::string_view what) override {

@@ -18,6 +18,8 @@ void kv_write(const KernelCall& call);
 void rope_kv_write(const KernelCall& call);
 void attention(const KernelCall& call);
 void mla_attention(const KernelCall& call);
+void causal_conv(const KernelCall& call);
+void ssm2(const KernelCall& call);
 void head_linear(const KernelCall& call);
 void moe_router(const KernelCall& call);
 void moe_experts(const KernelCall& call);

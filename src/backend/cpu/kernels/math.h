@@ -115,6 +115,16 @@ inline double softplus(double a) {
   return 2.0 * y * p + (a > 0 ? a : 0.0);
 }
 
+/// log(1 + e^x) = max(x, 0) + log(1 + e^-|x|). |error| <= 3 ulp; log(1 + u) = 2 atanh(u / (2 + u)), u <= 1.
+inline V16 softplus(V16 x) {
+  const V16 u = exp(zero() - abs(x));
+  const V16 y = u / (u + splat(2.0f)), z = y * y;  // y <= 1/3
+  V16 p = splat(1.0f / 15.0f);
+  for (int k = 13; k >= 3; k -= 2) p = fma(p, z, splat(1.0f / static_cast<float>(k)));
+  const V16 two_y = y + y;
+  return relu(x) + fma(p * z, two_y, two_y);
+}
+
 /// e^x - 1. |error| <= 3 ulp for x <= 0: a polynomial near 0, where e^x - 1 would cancel.
 inline V16 expm1(V16 x) {
   V16 p = splat(1.0f / 5040.0f);

@@ -15,11 +15,12 @@ void norm_row(const NormArgs& args, const float* x, const float* w, float* y) {
         row_sum(x + begin, n, [](V16 sum, V16 v) { return fma(v, v, sum); }) / static_cast<float>(n);
     const V16 root = splat(__builtin_sqrtf(mean + args.eps));
     const V16 offset = splat(args.weight_offset);
-    if (w == nullptr) {
+    const float* weight = w == nullptr ? nullptr : w + begin % args.weight_width;
+    if (weight == nullptr) {
       each_vector(0, n, [&](auto get, auto put) { put(y + begin, get(x + begin) / root); });
     } else {
-      each_vector(0, n,
-                  [&](auto get, auto put) { put(y + begin, get(x + begin) / root * (get(w) + offset)); });
+      each_vector(
+          0, n, [&](auto get, auto put) { put(y + begin, get(x + begin) / root * (get(weight) + offset)); });
     }
   }
 }

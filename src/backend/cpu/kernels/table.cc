@@ -19,6 +19,8 @@ const KernelTable& kernel_table() {
       .rope_kv_write = rope_kv_write,
       .attention = attention,
       .mla_attention = mla_attention,
+      .causal_conv = causal_conv,
+      .ssm2 = ssm2,
       .head_linear = head_linear,
       .moe_router = moe_router,
       .moe_experts = moe_experts,
