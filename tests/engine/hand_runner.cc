@@ -15,10 +15,10 @@ void or_die(const Status& status) {
 
 }  // namespace
 
-HandRunner::HandRunner(const FamilyModel& model, std::unique_ptr<Backend> backend,
+HandRunner::HandRunner(const Checkpoint& checkpoint, std::unique_ptr<Backend> backend,
                        const RunnerOptions& options)
     : backend_(std::move(backend)),
-      model_(must(load_model(*make_checkpoint(model), *backend_, ConfigPolicy::kStrict, nullptr))),
+      model_(must(load_model(checkpoint, *backend_, ConfigPolicy::kStrict, nullptr))),
       runner_(must(Runner::create(model_, *backend_, options))) {}
 
 HandSeq HandRunner::new_seq() {

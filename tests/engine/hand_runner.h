@@ -34,7 +34,9 @@ struct Part {
 
 class HandRunner {
  public:
-  HandRunner(const FamilyModel& model, std::unique_ptr<Backend> backend, const RunnerOptions& options);
+  HandRunner(const FamilyModel& model, std::unique_ptr<Backend> backend, const RunnerOptions& options)
+      : HandRunner(*make_checkpoint(model), std::move(backend), options) {}
+  HandRunner(const Checkpoint& checkpoint, std::unique_ptr<Backend> backend, const RunnerOptions& options);
 
   HandSeq new_seq();
   /// A sequence that shares the first `n_pages` full pages of another.
