@@ -50,10 +50,14 @@ WeightId GraphBuilder::part(const WeightSource& part, int64_t cols) {
                   std::nullopt});
 }
 
-WeightId GraphBuilder::conv_weight(const std::string& name, int64_t channels, int64_t taps) {
+WeightId GraphBuilder::conv_weight(const std::string& name, int64_t channels, int64_t taps, int64_t first,
+                                   int64_t n) {
   BlockSource source{{name}, 1, channels, taps};
   source.take = Take::kColumns;
-  return declare({name, taps, channels, {std::move(source)}, DType::kF32});
+  source.skip = first;
+  const bool whole = n == channels;
+  return declare(
+      {whole ? name : name + "[" + std::to_string(first) + "]", taps, n, {std::move(source)}, DType::kF32});
 }
 
 SlotId GraphBuilder::slot(CacheSlot slot) {
@@ -136,6 +140,15 @@ ValueId GraphBuilder::mla_attention(std::string_view label, ValueId q_latent, Va
 
 ValueId GraphBuilder::causal_conv(std::string_view label, ValueId x, CausalConv conv, DType storage) {
   return emit(label, conv, {x}, storage);
+}
+
+ValueId GraphBuilder::ssm1(std::string_view label, std::vector<ValueId> inputs, Ssm1 ssm, DType storage) {
+  return emit(label, ssm, std::move(inputs), storage);
+}
+
+ValueId GraphBuilder::gated_delta(std::string_view label, std::vector<ValueId> inputs, GatedDelta delta,
+                                  DType storage) {
+  return emit(label, delta, std::move(inputs), storage);
 }
 
 ValueId GraphBuilder::ssm2(std::string_view label, ValueId xbc, ValueId dt, Ssm2 ssm, DType storage) {

@@ -44,7 +44,11 @@ class GraphBuilder {
   SlotId slot(CacheSlot slot);
   /// The weight [taps, channels] of a depthwise convolution that is stored [channels, 1, taps] (or, as MLX
   /// does, [channels, taps, 1]).
-  WeightId conv_weight(const std::string& name, int64_t channels, int64_t taps);
+  WeightId conv_weight(const std::string& name, int64_t channels, int64_t taps) {
+    return conv_weight(name, channels, taps, 0, channels);
+  }
+  /// The same of channels [first, first + n) alone.
+  WeightId conv_weight(const std::string& name, int64_t channels, int64_t taps, int64_t first, int64_t n);
 
   ValueId embed(WeightId table, float scale = 1.0f);
   ValueId embed(std::string_view label, Embed embed, DType storage);
@@ -59,6 +63,8 @@ class GraphBuilder {
   ValueId mla_attention(std::string_view label, ValueId q_latent, ValueId q_pe, MlaAttention attention,
                         DType storage);
   ValueId causal_conv(std::string_view label, ValueId x, CausalConv conv, DType storage);
+  ValueId ssm1(std::string_view label, std::vector<ValueId> inputs, Ssm1 ssm, DType storage);
+  ValueId gated_delta(std::string_view label, std::vector<ValueId> inputs, GatedDelta delta, DType storage);
   ValueId ssm2(std::string_view label, ValueId xbc, ValueId dt, Ssm2 ssm, DType storage);
   ValueId moe_router(std::string_view label, ValueId x, MoeRouter router);
   ValueId moe_experts(std::string_view label, ValueId x, ValueId routing, MoeExperts experts, DType storage);

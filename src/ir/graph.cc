@@ -30,6 +30,22 @@ RecurrentPage::RecurrentPage(const CacheSlot& slot) {
   end = (states + slot.n_blocks * slot.state + kAlign - 1) / kAlign * kAlign;
 }
 
+CacheSlot delta_slot(const GatedDelta& op, int32_t layer) {
+  CacheSlot slot{.kind = SlotKind::kRecurrent, .layer = layer};
+  slot.row = int64_t{op.n_k_heads} * op.k_dim + int64_t{op.n_v_heads} * (int64_t{op.v_dim} + 2);
+  slot.n_blocks = op.n_v_heads;
+  slot.state = int64_t{op.k_dim} * op.v_dim;
+  return slot;
+}
+
+CacheSlot ssm1_slot(int64_t d_inner, int64_t d_state, int32_t layer) {
+  CacheSlot slot{.kind = SlotKind::kRecurrent, .layer = layer};
+  slot.row = 2 * d_inner + d_state;
+  slot.n_blocks = static_cast<int32_t>((d_inner + kSsm1Channels - 1) / kSsm1Channels);
+  slot.state = kSsm1Channels * d_state;
+  return slot;
+}
+
 int64_t page_elements(const CacheSlot& slot) {
   switch (slot.kind) {
     case SlotKind::kConv:

@@ -106,6 +106,10 @@ struct RecurrentPage {
   explicit RecurrentPage(const CacheSlot& slot);
 };
 
+/// The slot of a scan, as its op wants it; f32.
+CacheSlot delta_slot(const GatedDelta& op, int32_t layer);
+CacheSlot ssm1_slot(int64_t d_inner, int64_t d_state, int32_t layer);
+
 /// Elements of one page of a slot.
 int64_t page_elements(const CacheSlot& slot);
 

@@ -198,6 +198,41 @@ struct Inference {
     return ok_status();
   }
 
+  Status recurrent_slot(SlotId id, const CacheSlot& wanted) const {
+    return recurrent_slot(id, wanted.row, wanted.n_blocks, wanted.state);
+  }
+
+  Result<Types> operator()(const Ssm1& op) const {
+    SKUA_RETURN_IF_ERROR(arity(4));
+    const int64_t d_inner = in(0).width, d_state = in(2).width;
+    const WeightDecl& rates = graph.weight(op.a_log);
+    if (in(1).width != d_inner) return mismatch("width of dt", d_inner, in(1).width);
+    if (in(3).width != d_state) return mismatch("width of C", d_state, in(3).width);
+    if (rates.rows != d_state) return mismatch("rows of " + rates.name, d_state, rates.rows);
+    if (rates.cols != d_inner) return mismatch("columns of " + rates.name, d_inner, rates.cols);
+    for (const WeightId id : {op.dt_bias, op.d}) SKUA_RETURN_IF_ERROR(vector_of(id, d_inner));
+    SKUA_RETURN_IF_ERROR(recurrent_slot(op.slot, ssm1_slot(d_inner, d_state, 0)));
+    return Types{{Lead::kTokens, d_inner, storage}};
+  }
+
+  Result<Types> operator()(const GatedDelta& op) const {
+    SKUA_RETURN_IF_ERROR(arity(5));
+    if (op.n_k_heads < 1 || op.k_dim < 1 || op.v_dim < 1 || op.n_v_heads < 1 ||
+        op.n_v_heads % op.n_k_heads != 0) {
+      return invalid_argument("[graph] gated_delta of " + std::to_string(op.n_v_heads) + " value heads on " +
+                              std::to_string(op.n_k_heads) + " key heads");
+    }
+    const int64_t k = int64_t{op.n_k_heads} * op.k_dim, v = int64_t{op.n_v_heads} * op.v_dim;
+    const int64_t widths[] = {k, k, v, op.n_v_heads, op.n_v_heads};
+    for (size_t i = 0; i < 5; ++i) {
+      if (in(i).width != widths[i])
+        return mismatch("width of input " + std::to_string(i), widths[i], in(i).width);
+    }
+    for (const WeightId id : {op.a_log, op.dt_bias}) SKUA_RETURN_IF_ERROR(vector_of(id, op.n_v_heads));
+    SKUA_RETURN_IF_ERROR(recurrent_slot(op.slot, delta_slot(op, 0)));
+    return Types{{Lead::kTokens, v, storage}};
+  }
+
   Result<Types> operator()(const Ssm2& op) const {
     SKUA_RETURN_IF_ERROR(arity(2));
     if (op.n_heads < 1 || op.head_dim < 1 || op.state_dim < 1 || op.n_groups < 1 ||

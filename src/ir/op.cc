@@ -35,7 +35,9 @@ std::string_view op_name(const Op& op) {
                         [](const Attention&) { return "attention"; },
                         [](const MlaAttention&) { return "mla_attention"; },
                         [](const CausalConv&) { return "causal_conv"; },
+                        [](const Ssm1&) { return "ssm1"; },
                         [](const Ssm2&) { return "ssm2"; },
+                        [](const GatedDelta&) { return "gated_delta"; },
                         [](const MoeRouter&) { return "moe_router"; },
                         [](const MoeExperts&) { return "moe_experts"; },
                         [](const ActMul&) { return "act_mul"; },
@@ -109,7 +111,13 @@ std::vector<StepInput> step_inputs(const Op& op) {
                         [](const CausalConv&) {
                           return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
                         },
+                        [](const Ssm1&) {
+                          return Inputs{kHeader, kSeqs, kPageTable};
+                        },
                         [](const Ssm2&) {
+                          return Inputs{kHeader, kSeqs, kPageTable};
+                        },
+                        [](const GatedDelta&) {
                           return Inputs{kHeader, kSeqs, kPageTable};
                         },
                         [](const auto&) { return Inputs{kHeader}; },
@@ -144,6 +152,12 @@ std::vector<WeightId> op_weights(const Op& op) {
                    out.push_back(o.weight);
                    append(out, o.bias);
                  },
+                 [&](const Ssm1& o) {
+                   out.insert(out.end(), {o.a_log, o.dt_bias, o.d});
+                 },
+                 [&](const GatedDelta& o) {
+                   out.insert(out.end(), {o.a_log, o.dt_bias});
+                 },
                  [&](const Ssm2& o) {
                    out.insert(out.end(), {o.a_log, o.d, o.dt_bias});
                  },
@@ -170,7 +184,8 @@ bool reads_slot(const Op& op) {
 }
 
 bool scans_slot(const Op& op) {
-  return std::holds_alternative<CausalConv>(op) || std::holds_alternative<Ssm2>(op);
+  return std::holds_alternative<CausalConv>(op) || std::holds_alternative<Ssm1>(op) ||
+         std::holds_alternative<Ssm2>(op) || std::holds_alternative<GatedDelta>(op);
 }
 
 std::optional<SlotId> op_slot(const Op& op) {
@@ -179,7 +194,9 @@ std::optional<SlotId> op_slot(const Op& op) {
   if (const auto* attention = std::get_if<Attention>(&op)) return attention->slot;
   if (const auto* latent = std::get_if<MlaAttention>(&op)) return latent->slot;
   if (const auto* conv = std::get_if<CausalConv>(&op)) return conv->slot;
+  if (const auto* scan = std::get_if<Ssm1>(&op)) return scan->slot;
   if (const auto* scan = std::get_if<Ssm2>(&op)) return scan->slot;
+  if (const auto* scan = std::get_if<GatedDelta>(&op)) return scan->slot;
   return std::nullopt;
 }
 

@@ -142,6 +142,38 @@ struct Ssm2 {
   float dt_max = std::numeric_limits<float>::infinity();
 };
 
+constexpr int64_t kSsm1Channels = 16;  // channels of a block of Ssm1's state
+
+/// Selective scan with a decay of every channel for each of its N numbers (Mamba-1), token after token:
+///   dt = softplus(dt_in[c] + dt_bias[c]),
+///   h[c,n] = exp(-exp(a_log[n,c]) dt) h[c,n] + dt B[n] x[c],   y[c] = sum_n C[n] h[c,n] + d[c] x[c].
+/// Inputs: x [T, d_inner], dt_in [T, d_inner], B [T, N], C [T, N]. Output [T, d_inner]. h lives in the slot
+/// (kind kRecurrent, ssm1_slot(): a block is 16 channels, a kept row is x, dt_in, B) and is rounded to its
+/// storage after each token. Source: arXiv:2312.00752.
+struct Ssm1 {
+  SlotId slot;
+  WeightId a_log;       // [N, d_inner]
+  WeightId dt_bias, d;  // [1, d_inner]
+};
+
+/// Gated delta rule, token after token; value head h reads key head h / (n_v_heads / n_k_heads):
+///   k = k / |k|, q = q / |q| / sqrt(k_dim), |x| = sqrt(sum x^2 + norm_eps),
+///   decay = exp(-exp(a_log) softplus(a + dt_bias)), beta = sigmoid(b),
+///   delta[p] = beta (v[p] - decay sum_i k[i] S[i,p]),
+///   S[i,p] = decay S[i,p] + k[i] delta[p],   y[p] = sum_i q[i] S[i,p].
+/// Inputs: q, k [T, n_k_heads * k_dim], v [T, n_v_heads * v_dim], a, b [T, n_v_heads]. Output [T, n_v_heads *
+/// v_dim]. S lives in the slot (kind kRecurrent, delta_slot(): a block is a value head, a kept row is k, v,
+/// a, b) and is rounded to its storage after each token. Source: arXiv:2412.06464.
+struct GatedDelta {
+  SlotId slot;
+  WeightId a_log, dt_bias;  // [1, n_v_heads]
+  int32_t n_k_heads = 0;
+  int32_t n_v_heads = 0;
+  int32_t k_dim = 0;
+  int32_t v_dim = 0;
+  float norm_eps = 1e-6f;
+};
+
 enum class RouterScore : uint8_t {
   kSoftmax,  // over all experts
   kSigmoid,  // each expert by itself
@@ -305,10 +337,11 @@ struct RopeKvWrite {
   DType key_storage = DType::kF32;
 };
 
-using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
-                        MlaAttention, CausalConv, Ssm2, MoeRouter, MoeExperts, ActMul, Activate, XIelu, Add,
-                        Mul, ScaleBy, Slice, WeightedSum, Cutoff, MatchMagnitude, PositionScale, Softcap,
-                        Scale, GatherRows, AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
+using Op =
+    std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
+                 MlaAttention, CausalConv, Ssm1, Ssm2, GatedDelta, MoeRouter, MoeExperts, ActMul, Activate,
+                 XIelu, Add, Mul, ScaleBy, Slice, WeightedSum, Cutoff, MatchMagnitude, PositionScale, Softcap,
+                 Scale, GatherRows, AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
 
 /// "rms_norm", "linear", ...: stable names for plans, benches and tests.
 std::string_view op_name(const Op& op);

@@ -13,7 +13,7 @@ std::vector<OpCase> linear_cases();     // linear, multi_linear, gated_linear ov
 std::vector<OpCase> row_cases();        // embed, norms, add, act_mul, softcap, scale, gather_rows
 std::vector<OpCase> rope_cases();       // rope_angles, rope
 std::vector<OpCase> attention_cases();  // kv_write or rope_kv_write, then attention
-std::vector<OpCase> scan_cases();       // causal_conv, ssm2
+std::vector<OpCase> scan_cases();       // causal_conv, ssm1, ssm2, gated_delta
 std::vector<OpCase> moe_cases();        // moe_router, moe_experts
 std::vector<OpCase> mla_cases();        // mla_attention over latent slots, head_linear
 OpCase many_pairs_case();               // moe_experts with more than 65,535 (token, expert) pairs

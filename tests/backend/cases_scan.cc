@@ -68,6 +68,57 @@ CaseBuilder ssm(const std::string& name, const SsmShape& shape) {
   return b;
 }
 
+struct DeltaShape {
+  int32_t n_k_heads = 2;
+  int32_t n_v_heads = 4;
+  int32_t k_dim = 16;
+  int32_t v_dim = 32;
+};
+
+CaseBuilder delta(const std::string& name, const DeltaShape& shape) {
+  CaseBuilder b("gated_delta " + name + " (" + std::to_string(shape.n_v_heads) + " on " +
+                std::to_string(shape.n_k_heads) + " heads of " + std::to_string(shape.k_dim) + " x " +
+                std::to_string(shape.v_dim) + ")");
+  GatedDelta op;
+  op.n_k_heads = shape.n_k_heads;
+  op.n_v_heads = shape.n_v_heads;
+  op.k_dim = shape.k_dim;
+  op.v_dim = shape.v_dim;
+  op.slot = b.slot(delta_slot(op, 0));
+  const auto vector = [&](double mean, uint64_t seed) {
+    std::vector<double> values = random_weight({FormatKind::kF32}, 1, shape.n_v_heads, 1.0, seed).row(0);
+    for (double& v : values) v = round_to(DType::kF32, v + mean);
+    return b.weight(plain_weight(DType::kF32, 1, shape.n_v_heads, values));
+  };
+  op.a_log = vector(0.0, 14);
+  op.dt_bias = vector(-2.0, 15);  // states that last
+  const int64_t k = int64_t{shape.n_k_heads} * shape.k_dim, v = int64_t{shape.n_v_heads} * shape.v_dim;
+  const ValueId query = b.input(k), key = b.input(k), value = b.input(v);
+  const ValueId decay = b.input(shape.n_v_heads), beta = b.input(shape.n_v_heads);
+  b.node(op, {query, key, value, decay, beta});
+  return b;
+}
+
+struct Ssm1Shape {
+  int64_t d_inner = 40;
+  int64_t d_state = 8;
+  DType rates = DType::kBF16;
+};
+
+CaseBuilder ssm1(const std::string& name, const Ssm1Shape& shape) {
+  CaseBuilder b("ssm1 " + name + " (" + std::to_string(shape.d_inner) + " x " +
+                std::to_string(shape.d_state) + ")");
+  Ssm1 op;
+  op.slot = b.slot(ssm1_slot(shape.d_inner, shape.d_state, 0));
+  op.a_log = b.weight(random_weight(plain_format(shape.rates), shape.d_state, shape.d_inner, 1.0, 16));
+  op.dt_bias = b.weight(random_weight({FormatKind::kF32}, 1, shape.d_inner, 2.0, 17));
+  op.d = b.weight(random_weight({FormatKind::kF32}, 1, shape.d_inner, 1.0, 18));
+  const ValueId x = b.input(shape.d_inner), dt = b.input(shape.d_inner);
+  const ValueId input = b.input(shape.d_state), output = b.input(shape.d_state);
+  b.node(op, {x, dt, input, output});
+  return b;
+}
+
 /// One sequence in chunks of the given lengths.
 OpCase chunks(CaseBuilder b, const std::vector<int32_t>& lengths, double scale = 1.0) {
   const int32_t total = std::accumulate(lengths.begin(), lengths.end(), 0);
@@ -146,6 +197,18 @@ std::vector<OpCase> scan_cases() {
   for (const SsmShape& shape :
        {SsmShape{1, 1, 1, 1}, {3, 7, 1, 5}, {6, 33, 3, 19}, {2, 64, 1, 128}, {4, 16, 4, 8, 0.3f, 0.9f}}) {
     out.push_back(chunks(ssm("shapes", shape), {67, 1, 5, 66}));
+  }
+  add_walks(out, [](const char* name) { return ssm1(name, {}); });
+  for (const Ssm1Shape& shape :
+       {Ssm1Shape{1, 1, DType::kF32}, {16, 16, DType::kF16}, {35, 3, DType::kF32}, {64, 130, DType::kBF16}}) {
+    out.push_back(chunks(ssm1("shapes", shape), {67, 1, 5, 66}));
+    out.push_back(rolled_back(ssm1("shapes, refused drafts", shape)));
+  }
+  add_walks(out, [](const char* name) { return delta(name, {}); });
+  for (const DeltaShape& shape :
+       {DeltaShape{1, 1, 1, 1}, {3, 3, 7, 5}, {1, 6, 33, 19}, {1, 2, 128, 128}, {2, 2, 6, 50}}) {
+    out.push_back(chunks(delta("shapes", shape), {67, 1, 5, 66}));
+    out.push_back(rolled_back(delta("shapes, refused drafts", shape)));
   }
   return out;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backend/scan_bounds.h"
 #include "base/check.h"
 
 namespace skua::test {
@@ -291,6 +292,34 @@ class Bounds {
     }
   }
 
+  /// fn(token, state after it) for every token of this step.
+  template <typename Fn>
+  void each_state(const Fn& fn) {
+    int64_t token = 0;
+    for (const CaseSeq& seq : case_.steps[step_].seqs) {
+      for (int32_t i = 0; i < seq.q_len; ++i, ++token)
+        fn(token, kept_.at(cell(seq, seq.kv_len - seq.q_len + i)));
+    }
+  }
+
+  void operator()(const GatedDelta& op) {
+    slack_->clear();
+    each_state([&](int64_t, const Kept& state) {
+      const std::vector<double> part = delta_bounds(op).slack(state);
+      slack_->insert(slack_->end(), part.begin(), part.end());
+    });
+  }
+
+  void operator()(const Ssm1& op) {
+    slack_->clear();
+    each_state([&](int64_t token, const Kept& state) {
+      const std::vector<double> part =
+          ssm1_bounds(op).slack(state, &input(0)[static_cast<size_t>(token * width(0))],
+                                &input(3)[static_cast<size_t>(token * width(3))]);
+      slack_->insert(slack_->end(), part.begin(), part.end());
+    });
+  }
+
   void operator()(const MlaAttention& op) {
     const CacheSlot& slot = case_.graph.slot(op.slot);
     int64_t token = 0;
@@ -451,12 +480,29 @@ class Bounds {
 
   /// What is known of a cached row: a convolution's inputs, or the size and the error of a scan's state after
   /// it. Cases with such slots have one of them.
-  struct Kept {
-    std::vector<double> value, error;
-  };
+  using Kept = ScanState;
+
+  DeltaBounds delta_bounds(const GatedDelta& op) const {
+    return {op, weight(op.a_log).row(0), weight(op.dt_bias).row(0), u_};
+  }
+  Ssm1Bounds ssm1_bounds(const Ssm1& op) const {
+    return {weight(op.a_log), weight(op.dt_bias).row(0), weight(op.d).row(0), u_};
+  }
+
+  /// The state after token `token` of this step.
+  Kept advanced(const Node& node, size_t token, const Kept& before) {
+    const auto row = [&](size_t i) {
+      const auto n = static_cast<size_t>(case_.graph.value(node.inputs[i]).type.width);
+      return &value(node.inputs[i])[token * n];
+    };
+    if (const auto* op = std::get_if<GatedDelta>(&node.op))
+      return delta_bounds(*op).advance(before, row(2), row(3), row(4));
+    if (const auto* op = std::get_if<Ssm1>(&node.op))
+      return ssm1_bounds(*op).advance(before, row(0), row(1), row(2));
+    return advance(std::get<Ssm2>(node.op), before, row(0), row(1));
+  }
 
   void record_kept(const Node& node) {
-    const auto* scan = std::get_if<Ssm2>(&node.op);
     const auto width = static_cast<size_t>(case_.graph.value(node.inputs[0]).type.width);
     size_t token = 0;
     for (const CaseSeq& seq : case_.steps[step_].seqs) {
@@ -464,11 +510,9 @@ class Bounds {
         const int64_t position = seq.kv_len - seq.q_len + i;
         const double* x = &value(node.inputs[0])[token * width];
         Kept next{{x, x + width}, {}};
-        if (scan != nullptr) {
+        if (!std::holds_alternative<CausalConv>(node.op)) {
           const auto before = position == 0 ? kept_.end() : kept_.find(cell(seq, position - 1));
-          const auto heads = static_cast<size_t>(scan->n_heads);
-          next = advance(*scan, before == kept_.end() ? Kept{} : before->second, x,
-                         &value(node.inputs[1])[token * heads]);
+          next = advanced(node, token, before == kept_.end() ? Kept{} : before->second);
         }
         kept_[cell(seq, position)] = std::move(next);
       }

@@ -246,5 +246,50 @@ TEST(RefOps, FusedOpsRoundBetweenTheirParts) {
   EXPECT_EQ(y[1], 0.5);
 }
 
+TEST(RefOps, GatedDeltaForgetsThenStoresWhatTheKeyDidNotKnow) {
+  // One head of 1 x 1: keys and queries become their signs; decay and beta are 1/2.
+  CaseBuilder b("gated_delta");
+  GatedDelta op;
+  op.n_k_heads = op.n_v_heads = op.k_dim = op.v_dim = 1;
+  op.norm_eps = 0.0f;
+  op.slot = b.slot(delta_slot(op, 0));
+  op.a_log = b.weight(vector_of({0}));
+  op.dt_bias = b.weight(vector_of({1}));
+  b.node(op, {b.input(1), b.input(1), b.input(1), b.input(1), b.input(1)});
+  // S = 1/2 * 4 = 2. Then S = 1 - 1 * 1/2 (6 - 1 * -1) = -2.5, read by a negative query.
+  expect_near(run(b, tokens(2), {{3, -5}, {2, -1}, {4, 6}, {-1, -1}, {0, 0}}), {2, 2.5});
+}
+
+TEST(RefOps, GatedDeltaSharesKeyHeadsAndScalesQueries) {
+  CaseBuilder b("gated_delta heads");
+  GatedDelta op;
+  op.n_k_heads = 1;
+  op.n_v_heads = 2;
+  op.k_dim = 4;
+  op.v_dim = 1;
+  op.norm_eps = 11.0f;
+  op.slot = b.slot(delta_slot(op, 0));
+  op.a_log = b.weight(vector_of({0, 0}));
+  op.dt_bias = b.weight(vector_of({0, 0}));
+  b.node(op, {b.input(4), b.input(4), b.input(2), b.input(2), b.input(2)});
+  // k = (3, 4, 0, 0) / 6; beta = 1/2, 1/4; S = k beta v; q = (5, 0, 0, 0) / 6 / 2.
+  expect_near(run(b, tokens(1), {{5, 0, 0, 0}, {3, 4, 0, 0}, {8, 8}, {0, 0}, {0, -std::log(3.0)}}),
+              {0.5 * 4 * 5 / 12, 0.5 * 2 * 5 / 12}, 1e-7);  // log 3 is rounded to float32
+}
+
+TEST(RefOps, Ssm1DecaysEveryNumberOfAChannelByItself) {
+  CaseBuilder b("ssm1");
+  Ssm1 op;
+  op.slot = b.slot(ssm1_slot(1, 2, 0));
+  op.a_log = b.weight(plain_weight(DType::kF32, 2, 1, {0, -1}));
+  op.dt_bias = b.weight(vector_of({0.5}));
+  op.d = b.weight(vector_of({3}));
+  b.node(op, {b.input(1), b.input(1), b.input(2), b.input(2)});
+  // dt = log 2 = l; decays are 1/2 and e^(-l/e): h = (l, 2l), then (l/2 + 2l, 2l e^(-l/e)).
+  const double l = std::log(2.0);
+  expect_near(run(b, tokens(2), {{1, 2}, {-0.5, -0.5}, {1, 2, 1, 0}, {3, 1, 1, 1}}),
+              {5 * l + 3, 2.5 * l + 2 * l * std::exp(-l / std::exp(1.0)) + 6});
+}
+
 }  // namespace
 }  // namespace skua::test

@@ -157,6 +157,24 @@ struct Ssm2Args : ScanArgs {
   int64_t xbc_width() const { return d_inner() + 2 * n_groups * state_dim; }
 };
 
+struct Ssm1Args : ScanArgs {
+  PackedWeight::Layout a_log;
+  int64_t rate_bytes = 0;  // of one element
+  int64_t d_inner = 0;
+  int64_t d_state = 0;
+};
+
+struct DeltaArgs : ScanArgs {
+  int64_t n_k_heads = 0;
+  int64_t n_v_heads = 0;
+  int64_t k_dim = 0;
+  int64_t v_dim = 0;
+  float norm_eps = 0.0f;
+
+  int64_t k_width() const { return n_k_heads * k_dim; }
+  int64_t v_width() const { return n_v_heads * v_dim; }
+};
+
 struct ConvArgs : OpArgs {
   PackedWeight::Layout taps;
   uint64_t tap_bytes = 0;  // of one element

@@ -343,6 +343,40 @@ struct Chooser {
     return ok_status();
   }
 
+  Result<KernelChoice> operator()(const Ssm1& op) const {
+    Ssm1Args args;
+    SKUA_RETURN_IF_ERROR(place_scan(args, op.slot));
+    args.a_log = layout(op.a_log);
+    if (!args.a_log.format.is_plain()) {
+      return unsupported("[cpu] ssm1 with rates of " + format_name(args.a_log.format) +
+                         "; the nearest supported formats are f32, f16 and bf16");
+    }
+    for (const WeightId id : {op.dt_bias, op.d}) SKUA_RETURN_IF_ERROR(check_vector(id));
+    args.d_inner = in(0).width;
+    args.d_state = in(2).width;
+    args.rate_bytes = static_cast<int64_t>(plane_row_bytes(args.a_log.format, 0, 1));
+    // Behind the state: the rates of a block.
+    args.thread_bytes += static_cast<uint64_t>(kSsm1Channels * args.d_state) * sizeof(float);
+    return finish(target.table->ssm1, args,
+                  6 * rows(Lead::kTokens) * static_cast<uint64_t>(args.d_inner * args.d_state),
+                  format_name(args.a_log.format));
+  }
+
+  Result<KernelChoice> operator()(const GatedDelta& op) const {
+    DeltaArgs args;
+    SKUA_RETURN_IF_ERROR(place_scan(args, op.slot));
+    for (const WeightId id : {op.a_log, op.dt_bias}) SKUA_RETURN_IF_ERROR(check_vector(id));
+    args.n_k_heads = op.n_k_heads;
+    args.n_v_heads = op.n_v_heads;
+    args.k_dim = op.k_dim;
+    args.v_dim = op.v_dim;
+    args.norm_eps = op.norm_eps;
+    // Behind the state: a page's unit keys and queries, decays and strengths.
+    args.thread_bytes += static_cast<uint64_t>(2 * kPageTokens * (op.k_dim + 1)) * sizeof(float);
+    return finish(target.table->gated_delta, args,
+                  7 * rows(Lead::kTokens) * static_cast<uint64_t>(args.slot.n_blocks * args.slot.state));
+  }
+
   Result<KernelChoice> operator()(const Ssm2& op) const {
     Ssm2Args args;
     SKUA_RETURN_IF_ERROR(place_scan(args, op.slot));

@@ -9,7 +9,7 @@ struct KernelTable {
   KernelFn embed, rms_norm, add_rms_norm, layer_norm;
   KernelFn linear, multi_linear, gated_linear;
   KernelFn rope_angles, rope, kv_write, rope_kv_write, attention, mla_attention;
-  KernelFn causal_conv, ssm2;
+  KernelFn causal_conv, ssm1, ssm2, gated_delta;
   KernelFn head_linear, moe_router, moe_experts;
   KernelFn act_mul, activate, xielu, add, mul, scale_by, slice, position_scale;
   KernelFn weighted_sum, cutoff, match_magnitude, softcap, scale, gather_rows;

@@ -45,6 +45,8 @@ KernelFn kernel_of(const Op& op) {
     KernelFn operator()(const HeadLinear&) const { return entry<ref::head_linear>; }
     KernelFn operator()(const MlaAttention&) const { return entry<ref::mla_attention>; }
     KernelFn operator()(const CausalConv&) const { return entry<ref::causal_conv>; }
+    KernelFn operator()(const Ssm1&) const { return entry<ref::ssm1>; }
+    KernelFn operator()(const GatedDelta&) const { return entry<ref::gated_delta>; }
     KernelFn operator()(const Ssm2&) const { return entry<ref::ssm2>; }
     KernelFn operator()(const MoeRouter&) const { return entry<ref::moe_router>; }
     KernelFn operator()(const MoeExperts&) const { return entry<ref::moe_experts>; }

@@ -70,7 +70,7 @@ inline void scan_block(const ScanPages& pages, const StepSeq& seq, int64_t block
   }
 }
 
-/// make(block) gives the scan of a block; every sequence and block is walked, each by one thread.
+/// make(thread, block) gives the scan of a block; every sequence and block is walked, each by one thread.
 template <typename Args, typename Make>
 inline void scan_all(const Call<Args>& call, const Make& make) {
   const Args& args = call.args;
@@ -81,7 +81,8 @@ inline void scan_all(const Call<Args>& call, const Make& make) {
   call.pool.run_units(call.header().n_seqs * n_blocks, [&](int thread, int64_t unit) {
     const int64_t seq = unit / n_blocks, block = unit % n_blocks;
     const ScanPages pages{args.slot, tables + seq * args.slot.max_pages, slab};
-    scan_block(pages, seqs[seq], block, reinterpret_cast<float*>(call.workspace(thread)), make(block));
+    scan_block(pages, seqs[seq], block, reinterpret_cast<float*>(call.workspace(thread)),
+               make(thread, block));
   });
 }
 

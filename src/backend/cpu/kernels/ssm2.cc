@@ -110,7 +110,7 @@ void ssm2(const KernelCall& kernel_call) {
   const auto* a_log = reinterpret_cast<const float*>(call.weight(0));
   const auto* skip = reinterpret_cast<const float*>(call.weight(1));
   const auto* dt_bias = reinterpret_cast<const float*>(call.weight(2));
-  scan_all(call, [&](int64_t head) {
+  scan_all(call, [&](int, int64_t head) {
     float lanes[16];
     store(lanes, exp(splat(a_log[head])));
     return Head{call.args, call.input(0), call.input(1), call.output(0),
