@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/weight_blocks.h"
+#include "models/config_reader.h"
 
 namespace skua {
 namespace {
@@ -104,12 +105,23 @@ Status account(const Checkpoint& checkpoint, const Model& model, const Graph& gr
                    ". Its config.json may be of another model, or asks for something skua does not know");
 }
 
+/// The checkpoint's config, with what only its tensors tell.
+Json config_of(const Checkpoint& checkpoint) {
+  Json config = checkpoint.config();
+  for (const TensorEntry& entry : checkpoint.tensors()) {
+    const std::vector<int64_t>& shape = entry.shape;
+    if (shape.size() == 3 && shape[1] > 1 && shape[2] == 1 && matches("*conv*.weight", entry.name))
+      config.set(std::string(kMlxLayoutKey), Json(true));
+  }
+  return config;
+}
+
 }  // namespace
 
 Result<LoadedModel> load_model(const Checkpoint& checkpoint, Backend& backend, ConfigPolicy policy,
                                const Progress& progress, int32_t context) {
   SKUA_ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
-                        parse_model(checkpoint.config(), policy, context));
+                        parse_model(config_of(checkpoint), policy, context));
   LoadedModel out;
   out.info = model->info();
   SKUA_ASSIGN_OR_RETURN(out.graph, model->build(backend.numerics()));

@@ -30,6 +30,13 @@ Linear projection_part(GraphBuilder& b, WeightSource source, int64_t in, bool bi
   return linear;
 }
 
+/// Half of a query projection that holds queries (0) and gates (1) head by head.
+Linear query_half(GraphBuilder& b, const AttentionBlock& block, int64_t half) {
+  const int64_t d = block.head_dim;
+  return projection_part(b, {block.prefix + "." + block.q_name, 2 * d * block.n_heads, half * d, d, 2 * d},
+                         block.d_model, block.qkv_bias);
+}
+
 struct Qkv {
   Linear q, k;
   std::optional<Linear> v;  // empty: values are made of the keys
@@ -42,7 +49,9 @@ Qkv qkv_projections(GraphBuilder& b, const AttentionBlock& block) {
     const auto of = [&](const std::string& name, int64_t out) {
       return projection(b, block.prefix + "." + name, out, block.d_model, block.qkv_bias, block.transpose);
     };
-    Qkv out{of(block.q_name, q_dim), of(block.k_name, kv_dim), std::nullopt};
+    const bool halved = block.gate_name == block.q_name;
+    Qkv out{halved ? query_half(b, block, 0) : of(block.q_name, q_dim), of(block.k_name, kv_dim),
+            std::nullopt};
     if (block.values == Values::kProjected) out.v = of(block.v_name, kv_dim);
     return out;
   }
@@ -146,9 +155,11 @@ ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x,
   ValueId mixed = b.attention("attend", q, {slot, block.n_heads, scale, block.window, block.softcap},
                               gated ? DType::kF32 : input);
   if (gated) {
-    const ValueId gate = b.linear(
-        "attend_gate", x, projection(b, block.prefix + "." + block.gate_name, q_dim, block.d_model, false),
-        DType::kF32);
+    const Linear weights =
+        block.gate_name == block.q_name
+            ? query_half(b, block, 1)
+            : projection(b, block.prefix + "." + block.gate_name, q_dim, block.d_model, false);
+    const ValueId gate = b.linear("attend_gate", x, weights, DType::kF32);
     mixed = b.act_mul("attend_gated", gate, mixed, Act::kSigmoid, input);
   }
   return b.linear(
@@ -166,13 +177,14 @@ ValueId mlp_block(GraphBuilder& b, const MlpBlock& block, ValueId x) {
                            block.d_model, block.bias);
   };
   const bool fused = !block.gate_up_name.empty();
-  const auto weights = [&](const char* name, int64_t index) {
+  const auto weights = [&](const std::string& name, int64_t index) {
     return fused ? half(index) : projection(b, p + "." + name, block.d_ff, block.d_model, block.bias);
   };
-  const ValueId gate = b.linear("gate", x, weights("gate_proj", 0), DType::kF32);
-  const ValueId up = b.linear("up", x, weights("up_proj", 1), DType::kF32);
+  const ValueId gate = b.linear("gate", x, weights(block.gate_name, 0), DType::kF32);
+  const ValueId up = b.linear("up", x, weights(block.up_name, 1), DType::kF32);
   const ValueId hidden = b.act_mul("act", gate, up, block.act, b.numerics().matmul_input);
-  return b.linear("down", hidden, projection(b, p + ".down_proj", block.d_model, block.d_ff, block.bias),
+  return b.linear("down", hidden,
+                  projection(b, p + "." + block.down_name, block.d_model, block.d_ff, block.bias),
                   DType::kF32);
 }
 

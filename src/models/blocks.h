@@ -71,7 +71,8 @@ struct AttentionBlock {
   std::string q_name = "q_proj", k_name = "k_proj", v_name = "v_proj", o_name = "o_proj";
   std::string q_norm_name = "q_norm", k_norm_name = "k_norm";  // empty: norms without weights
   std::string qkv_name;                                        // empty: separate projections
-  std::string gate_name;                                       // if set: output *= sigmoid(gate(x))
+  std::string
+      gate_name;  // if set: output *= sigmoid(gate(x)); as q_name: gates are there, below each head's q
   FusedRows fused_rows = FusedRows::kInTurn;
   Transpose transpose = Transpose::kNo;  // of all its matrices
 };
@@ -86,8 +87,7 @@ ValueId stored_as(GraphBuilder& b, std::string_view label, ValueId x, DType from
 ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x,
                         std::optional<ValueId> angles);
 
-/// down(act(gate(x)) * up(x)), weights gate_proj, up_proj, down_proj; or, with `gate_up_name`, gate and up as
-/// the halves of one tensor.
+/// down(act(gate(x)) * up(x)); with `gate_up_name`, gate and up are the halves of one tensor.
 struct MlpBlock {
   std::string prefix;  // "model.layers.3.mlp"
   int32_t d_model = 0;
@@ -95,6 +95,7 @@ struct MlpBlock {
   Act act = Act::kSilu;
   bool bias = false;
   std::string gate_up_name = {};
+  std::string gate_name = "gate_proj", up_name = "up_proj", down_name = "down_proj";
 };
 ValueId mlp_block(GraphBuilder& b, const MlpBlock& block, ValueId x);
 

@@ -60,7 +60,8 @@ constexpr std::string_view kHarmless[] = {"architectures",
                                           "summary_type",
                                           "classifier_dropout",
                                           "gradient_checkpointing",
-                                          kServedContextKey};
+                                          kServedContextKey,
+                                          kMlxLayoutKey};
 
 }  // namespace
 

@@ -16,6 +16,10 @@ namespace skua {
 /// Key that parse_model adds to a config: the longest context that will be served.
 constexpr std::string_view kServedContextKey = "skua_served_context";
 
+/// Key that the loader adds to the config of a checkpoint as MLX stores it: convolutions have their taps
+/// before a last dimension of 1, and what some families add to a norm's weight is in it already.
+constexpr std::string_view kMlxLayoutKey = "skua_mlx_layout";
+
 /// Key of a config that was made from GGUF metadata; only error texts look at it.
 inline constexpr std::string_view kGgufConfig = "skua_from_gguf";
 

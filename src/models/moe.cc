@@ -120,8 +120,10 @@ ValueId deepseek_moe(GraphBuilder& b, const DeepSeekMoe& moe, const std::string&
   block.prefix = prefix;
   const ValueId routed = moe_block(b, block, x);
   if (moe.d_shared == 0) return routed;
-  const ValueId shared =
+  ValueId shared =
       mlp_block(b, {prefix + "." + moe.shared_name, m.d_model, moe.d_shared, m.act, moe.bias}, x);
+  if (!moe.shared_gate.empty())
+    shared = sigmoid_gate(b, prefix + "." + moe.shared_gate + ".weight", m.d_model, x, shared);
   return b.add("shared_add", routed, shared, DType::kF32);
 }
 

@@ -53,7 +53,8 @@ struct DeepSeekMoe {
   int32_t d_shared = 0;      // of the shared expert; 0 = none
   std::vector<char> sparse;  // per layer; empty = all
   std::string shared_name = "shared_experts";
-  bool bias = false;  // of the dense layers and the shared expert
+  bool bias = false;             // of the dense layers and the shared expert
+  std::string shared_gate = {};  // weight [1, d_model] whose sigmoid gates the shared expert; empty = none
 };
 
 /// How a family names its counts of experts.

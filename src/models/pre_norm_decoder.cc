@@ -62,8 +62,7 @@ class PreNormDecoder final : public Model {
     const LayerNorms& norms = spec_.norms;
     ValueId y = before(b, "attn_norm", p, norms.before_attention, x);
     const ValueId shared = y;
-    y = spec_.attention && angles ? spec_.attention(b, p, layer, y, *angles)
-                                  : attention_block(b, attention(p + ".self_attn", layer), y, angles);
+    y = mix(b, p, layer, y, angles);
     y = after(b, "attn_post_norm", p, norms.after_attention, y);
     if (spec_.residual == Residual::kParallel) {
       ValueId z = norms.before_mlp.empty() ? shared : before(b, "mlp_norm", p, norms.before_mlp, x);
@@ -75,6 +74,16 @@ class PreNormDecoder final : public Model {
     y = before(b, "mlp_norm", p, norms.before_mlp, x);
     y = after(b, "mlp_post_norm", p, norms.after_mlp, feed_forward(b, p, layer, y));
     return b.add("mlp_add", x, y, b.numerics().residual);
+  }
+
+  /// Mixes the tokens of the layer: by its own mixer if it has one, else by attention.
+  ValueId mix(GraphBuilder& b, const std::string& p, int32_t layer, ValueId x,
+              std::optional<ValueId> angles) const {
+    if (spec_.mixer) {
+      if (const std::optional<ValueId> mixed = spec_.mixer(b, p, layer, x)) return *mixed;
+    }
+    return spec_.attention && angles ? spec_.attention(b, p, layer, x, *angles)
+                                     : attention_block(b, attention(p + ".self_attn", layer), x, angles);
   }
 
   /// A block's input: normed, or the stream itself, stored as inputs of products are.

@@ -52,6 +52,10 @@ struct PreNormSpec {
   /// The layer's attention, if it is not that of blocks.h: the same prefix.
   std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer, ValueId x, ValueId angles)>
       attention;
+  /// What stands in attention's place in some layers (a convolution, a scan): prefix "model.layers.3", normed
+  /// input -> what is added to the stream; nothing for a layer that attends.
+  std::function<std::optional<ValueId>(GraphBuilder& b, const std::string& p, int32_t layer, ValueId x)>
+      mixer;
   /// The layer's feed-forward block, if it is not a plain gated MLP: prefix "model.layers.3", normed input ->
   /// what is added to the stream.
   std::function<ValueId(GraphBuilder& b, const std::string& prefix, int32_t layer, ValueId x)> feed_forward;

@@ -17,30 +17,21 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = config.flag_or("qkv_bias", true);
   read_qwen_windows(config, spec.config);
-  MoeBlock moe;
+  DeepSeekMoe mix;
+  mix.d_dense = info.d_ff;
+  mix.d_shared = config.count("shared_expert_intermediate_size");
+  mix.shared_name = "shared_expert";
+  mix.shared_gate = "shared_expert_gate";
+  mix.sparse = read_sparse_layers(config, info.n_layers);
+  MoeBlock& moe = mix.block;
   moe.d_model = info.d_model;
   moe.d_ff = config.count("moe_intermediate_size");
   moe.n_experts = config.count("num_experts");
   moe.act = spec.act;
   moe.router.top_k = config.count_or("num_experts_per_tok", 4);
   moe.router.normalize = read_normalize(config, false);
-  const int32_t d_shared = config.count("shared_expert_intermediate_size");
-  const std::vector<char> sparse = read_sparse_layers(config, info.n_layers);
   config.ignore({"output_router_logits", "router_aux_loss_coef", "num_local_experts"});
-  const int32_t d_ff = info.d_ff;
-  spec.feed_forward = [moe, sparse, d_shared, d_ff](GraphBuilder& b, const std::string& p, int32_t layer,
-                                                    ValueId x) {
-    MoeBlock block = moe;
-    block.prefix = p + ".mlp";
-    if (sparse[static_cast<size_t>(layer)] == 0)
-      return mlp_block(b, {block.prefix, moe.d_model, d_ff, moe.act, false}, x);
-    const ValueId routed = moe_block(b, block, x);
-    const ValueId shared =
-        mlp_block(b, {block.prefix + ".shared_expert", moe.d_model, d_shared, moe.act, false}, x);
-    const ValueId gated =
-        sigmoid_gate(b, block.prefix + ".shared_expert_gate.weight", moe.d_model, x, shared);
-    return b.add("shared_add", routed, gated, DType::kF32);
-  };
+  spec.feed_forward = mixture(mix);
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 

@@ -32,6 +32,9 @@ extern const Family kGranite;
 extern const Family kGraniteMoe;
 extern const Family kHunyuanV1Dense;
 extern const Family kHunyuanV1Moe;
+extern const Family kJamba;
+extern const Family kLfm2;
+extern const Family kLfm2Moe;
 extern const Family kLlama;
 extern const Family kLongcatFlash;
 extern const Family kMiniCpm3;
@@ -49,7 +52,9 @@ extern const Family kPhi3;
 extern const Family kQwen2;
 extern const Family kQwen2Moe;
 extern const Family kQwen3;
+extern const Family kQwen35;
 extern const Family kQwen3Moe;
+extern const Family kQwen3Next;
 extern const Family kSeedOss;
 extern const Family kSmolLm3;
 extern const Family kSolarOpen;
@@ -86,6 +91,9 @@ const Family* const kFamilies[] = {
     &kGraniteMoe,      //
     &kHunyuanV1Dense,  //
     &kHunyuanV1Moe,    //
+    &kJamba,           //
+    &kLfm2,            //
+    &kLfm2Moe,         //
     &kLlama,           //
     &kLongcatFlash,    //
     &kMiniCpm3,        //
@@ -103,7 +111,9 @@ const Family* const kFamilies[] = {
     &kQwen2,           //
     &kQwen2Moe,        //
     &kQwen3,           //
+    &kQwen35,          //
     &kQwen3Moe,        //
+    &kQwen3Next,       //
     &kSeedOss,         //
     &kSmolLm3,         //
     &kSolarOpen,       //

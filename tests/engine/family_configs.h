@@ -10,5 +10,7 @@ FamilyModel tiny(std::string name, std::string family, const char* own, Format f
 
 std::vector<FamilyModel> dense_family_models();
 std::vector<FamilyModel> moe_family_models();
+std::vector<FamilyModel> recurrent_sample_models();  // one of each kind
+std::vector<FamilyModel> recurrent_family_models();  // the others
 
 }  // namespace skua::test

@@ -100,14 +100,19 @@ uint64_t seed_of(const std::string& name) {
 HostWeight random_for(const WeightDecl& decl, const FamilyModel& model) {
   const uint64_t seed = seed_of(model.name + decl.name);
   if (decl.rows > 1) {
+    // Rows that a format's blocks do not fit (taps of convolutions) stay plain, as in real checkpoints.
+    const bool fits = decl.cols % block_cols(model.format) == 0;
+    const Format format = fits ? model.format : Format{FormatKind::kBF16};
     const double scale =
         decl.name.find("embed") != std::string::npos ? 1.0 : 2.5 / std::sqrt(static_cast<double>(decl.cols));
-    return random_weight(model.format, decl.rows, decl.cols, scale, seed);
+    return random_weight(format, decl.rows, decl.cols, scale, seed);
   }
   HostWeight weight = random_weight({FormatKind::kF32}, 1, decl.cols, 0.3, seed);
-  if (decl.name.find("norm") == std::string::npos) return weight;
+  const auto named = [&](const char* part) { return decl.name.find(part) != std::string::npos; };
+  const bool step = named("dt_bias") || named("dt_proj.bias");  // small steps: states of scans last
+  if (!named("norm") && !step) return weight;
   std::vector<double> values = weight.row(0);
-  for (double& v : values) v += 1.0;
+  for (double& v : values) v += step ? -3.0 : 1.0;
   return plain_weight(DType::kF32, 1, decl.cols, values);
 }
 
@@ -131,11 +136,12 @@ std::vector<FamilyModel> family_models() {
   std::vector<FamilyModel> out = sample_family_models();
   for (FamilyModel& model : dense_family_models()) out.push_back(std::move(model));
   for (FamilyModel& model : moe_family_models()) out.push_back(std::move(model));
+  for (FamilyModel& model : recurrent_family_models()) out.push_back(std::move(model));
   return out;
 }
 
 std::vector<FamilyModel> sample_family_models() {
-  return {
+  std::vector<FamilyModel> out{
       {"llama_bf16", "llama", kLlama, {FormatKind::kBF16}},
       {"llama_q4_1", "llama", kLlamaBlocks, {FormatKind::kQ4_1}},
       {"mistral_f32", "mistral", kMistral, {FormatKind::kF32}},
@@ -152,6 +158,8 @@ std::vector<FamilyModel> sample_family_models() {
       {"qwen3_moe_affine4", "qwen3_moe", kQwen3Moe, {FormatKind::kAffine, 4, 32, DType::kBF16}},
       {"gemma3_bf16", "gemma3", kGemma3, {FormatKind::kBF16}},
   };
+  for (FamilyModel& model : recurrent_sample_models()) out.push_back(std::move(model));
+  return out;
 }
 
 std::unique_ptr<MemoryCheckpoint> make_checkpoint(const FamilyModel& model) {

