@@ -51,10 +51,11 @@ WeightId GraphBuilder::part(const WeightSource& part, int64_t cols) {
 }
 
 WeightId GraphBuilder::conv_weight(const std::string& name, int64_t channels, int64_t taps, int64_t first,
-                                   int64_t n) {
+                                   int64_t n, std::string not_mlx) {
   BlockSource source{{name}, 1, channels, taps};
   source.take = Take::kColumns;
   source.skip = first;
+  source.not_mlx = std::move(not_mlx);
   const bool whole = n == channels;
   return declare(
       {whole ? name : name + "[" + std::to_string(first) + "]", taps, n, {std::move(source)}, DType::kF32});
@@ -182,6 +183,10 @@ ValueId GraphBuilder::mul(std::string_view label, ValueId a, ValueId b, DType st
 
 ValueId GraphBuilder::scale_by(std::string_view label, ValueId x, WeightId weight, DType storage) {
   return emit(label, ScaleBy{weight}, {x}, storage);
+}
+
+ValueId GraphBuilder::scale_columns(std::string_view label, ValueId x, ScaleColumns scale, DType storage) {
+  return emit(label, std::move(scale), {x}, storage);
 }
 
 ValueId GraphBuilder::slice(std::string_view label, ValueId x, Slice slice, DType storage) {

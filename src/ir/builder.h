@@ -48,7 +48,8 @@ class GraphBuilder {
     return conv_weight(name, channels, taps, 0, channels);
   }
   /// The same of channels [first, first + n) alone.
-  WeightId conv_weight(const std::string& name, int64_t channels, int64_t taps, int64_t first, int64_t n);
+  WeightId conv_weight(const std::string& name, int64_t channels, int64_t taps, int64_t first, int64_t n,
+                       std::string not_mlx = {});
 
   ValueId embed(WeightId table, float scale = 1.0f);
   ValueId embed(std::string_view label, Embed embed, DType storage);
@@ -74,6 +75,7 @@ class GraphBuilder {
   ValueId add(std::string_view label, ValueId a, ValueId b, DType storage);
   ValueId mul(std::string_view label, ValueId a, ValueId b, DType storage);
   ValueId scale_by(std::string_view label, ValueId x, WeightId weight, DType storage);
+  ValueId scale_columns(std::string_view label, ValueId x, ScaleColumns scale, DType storage);
   ValueId slice(std::string_view label, ValueId x, Slice slice, DType storage);
   ValueId weighted_sum(std::string_view label, ValueId coefficients, std::vector<ValueId> streams,
                        WeightedSum sum, DType storage);

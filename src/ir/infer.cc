@@ -318,6 +318,12 @@ struct Inference {
     }
     return same(1);
   }
+  Result<Types> operator()(const ScaleColumns& op) const {
+    SKUA_RETURN_IF_ERROR(arity(1));
+    const auto n = static_cast<int64_t>(op.factors.size());
+    if (n != in(0).width) return mismatch("number of factors", in(0).width, n);
+    return same(1);
+  }
   Result<Types> operator()(const Slice& op) const {
     SKUA_RETURN_IF_ERROR(arity(1));
     if (op.begin < 0 || op.width < 1 || op.begin > in(0).width - op.width) {

@@ -46,6 +46,7 @@ std::string_view op_name(const Op& op) {
                         [](const Add&) { return "add"; },
                         [](const Mul&) { return "mul"; },
                         [](const ScaleBy&) { return "scale_by"; },
+                        [](const ScaleColumns&) { return "scale_columns"; },
                         [](const Slice&) { return "slice"; },
                         [](const WeightedSum&) { return "weighted_sum"; },
                         [](const Cutoff&) { return "cutoff"; },

@@ -267,6 +267,11 @@ struct ScaleBy {
   WeightId weight;
 };
 
+/// y[t,i] = x[t,i] * factors[i]: fixed numbers, one per column.
+struct ScaleColumns {
+  std::vector<float> factors;
+};
+
 /// y[t,i] = x[t, begin + i], i < width.
 struct Slice {
   int64_t begin = 0;
@@ -337,11 +342,11 @@ struct RopeKvWrite {
   DType key_storage = DType::kF32;
 };
 
-using Op =
-    std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
-                 MlaAttention, CausalConv, Ssm1, Ssm2, GatedDelta, MoeRouter, MoeExperts, ActMul, Activate,
-                 XIelu, Add, Mul, ScaleBy, Slice, WeightedSum, Cutoff, MatchMagnitude, PositionScale, Softcap,
-                 Scale, GatherRows, AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
+using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
+                        MlaAttention, CausalConv, Ssm1, Ssm2, GatedDelta, MoeRouter, MoeExperts, ActMul,
+                        Activate, XIelu, Add, Mul, ScaleBy, ScaleColumns, Slice, WeightedSum, Cutoff,
+                        MatchMagnitude, PositionScale, Softcap, Scale, GatherRows, AddRmsNorm, MultiLinear,
+                        GatedLinear, RopeKvWrite>;
 
 /// "rms_norm", "linear", ...: stable names for plans, benches and tests.
 std::string_view op_name(const Op& op);

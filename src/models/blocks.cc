@@ -180,7 +180,8 @@ ValueId mlp_block(GraphBuilder& b, const MlpBlock& block, ValueId x) {
   const auto weights = [&](const std::string& name, int64_t index) {
     return fused ? half(index) : projection(b, p + "." + name, block.d_ff, block.d_model, block.bias);
   };
-  const ValueId gate = b.linear("gate", x, weights(block.gate_name, 0), DType::kF32);
+  ValueId gate = b.linear("gate", x, weights(block.gate_name, 0), DType::kF32);
+  if (block.gate_scale != 1.0f) gate = b.scale("gate_scale", gate, block.gate_scale, DType::kF32);
   const ValueId up = b.linear("up", x, weights(block.up_name, 1), DType::kF32);
   const ValueId hidden = b.act_mul("act", gate, up, block.act, b.numerics().matmul_input);
   return b.linear("down", hidden,

@@ -96,6 +96,7 @@ struct MlpBlock {
   bool bias = false;
   std::string gate_up_name = {};
   std::string gate_name = "gate_proj", up_name = "up_proj", down_name = "down_proj";
+  float gate_scale = 1.0f;  // of what goes into the activation
 };
 ValueId mlp_block(GraphBuilder& b, const MlpBlock& block, ValueId x);
 

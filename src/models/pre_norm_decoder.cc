@@ -64,6 +64,7 @@ class PreNormDecoder final : public Model {
     const ValueId shared = y;
     y = mix(b, p, layer, y, angles);
     y = after(b, "attn_post_norm", p, norms.after_attention, y);
+    if (spec_.residual == Residual::kOneBlock) return b.add("mixer_add", x, y, b.numerics().residual);
     if (spec_.residual == Residual::kParallel) {
       ValueId z = norms.before_mlp.empty() ? shared : before(b, "mlp_norm", p, norms.before_mlp, x);
       z = after(b, "mlp_post_norm", p, norms.after_mlp, feed_forward(b, p, layer, z));

@@ -22,6 +22,7 @@ struct LayerNorms {
 enum class Residual : uint8_t {
   kSequential,  // x += attention(norm(x)); x += mlp(norm(x))
   kParallel,    // x += attention(norm(x)) + mlp(norm(x)); without before_mlp both share one norm
+  kOneBlock,    // x += mixer(norm(x)): a layer is one block
 };
 
 /// Names outside the layers, without ".weight".

@@ -18,6 +18,7 @@ extern const Family kErnie45;
 extern const Family kErnie45Moe;
 extern const Family kExaone4;
 extern const Family kExaoneMoe;
+extern const Family kFalconH1;
 extern const Family kGemma;
 extern const Family kGemma2;
 extern const Family kGemma3;
@@ -30,6 +31,7 @@ extern const Family kGpt2;
 extern const Family kGptNeoX;
 extern const Family kGranite;
 extern const Family kGraniteMoe;
+extern const Family kGraniteMoeHybrid;
 extern const Family kHunyuanV1Dense;
 extern const Family kHunyuanV1Moe;
 extern const Family kJamba;
@@ -37,12 +39,14 @@ extern const Family kLfm2;
 extern const Family kLfm2Moe;
 extern const Family kLlama;
 extern const Family kLongcatFlash;
+extern const Family kMamba2;
 extern const Family kMiniCpm3;
 extern const Family kMiniMaxM2;
 extern const Family kMinistral3;
 extern const Family kMistral;
 extern const Family kMixtral;
 extern const Family kNanochat;
+extern const Family kNemotronH;
 extern const Family kOlmo2;
 extern const Family kOlmo3;
 extern const Family kOlmoe;
@@ -65,61 +69,65 @@ extern const Family kYoutu;
 namespace {
 
 const Family* const kFamilies[] = {
-    &kAfmoe,           //
-    &kApertus,         //
-    &kArcee,           //
-    &kCohere,          //
-    &kCohere2,         //
-    &kDeepSeekV2,      //
-    &kDeepSeekV3,      //
-    &kDots1,           //
-    &kErnie45,         //
-    &kErnie45Moe,      //
-    &kExaone4,         //
-    &kExaoneMoe,       //
-    &kGemma,           //
-    &kGemma2,          //
-    &kGemma4,          //
-    &kGemma3n,         //
-    &kGemma3,          //
-    &kGlm4,            //
-    &kGlm4Moe,         //
-    &kGlm4MoeLite,     //
-    &kGpt2,            //
-    &kGptNeoX,         //
-    &kGranite,         //
-    &kGraniteMoe,      //
-    &kHunyuanV1Dense,  //
-    &kHunyuanV1Moe,    //
-    &kJamba,           //
-    &kLfm2,            //
-    &kLfm2Moe,         //
-    &kLlama,           //
-    &kLongcatFlash,    //
-    &kMiniCpm3,        //
-    &kMiniMaxM2,       //
-    &kMinistral3,      //
-    &kMistral,         //
-    &kMixtral,         //
-    &kNanochat,        //
-    &kOlmo2,           //
-    &kOlmo3,           //
-    &kOlmoe,           //
-    &kOpt,             //
-    &kPhi,             //
-    &kPhi3,            //
-    &kQwen2,           //
-    &kQwen2Moe,        //
-    &kQwen3,           //
-    &kQwen35,          //
-    &kQwen3Moe,        //
-    &kQwen3Next,       //
-    &kSeedOss,         //
-    &kSmolLm3,         //
-    &kSolarOpen,       //
-    &kStableLm,        //
-    &kStarCoder2,      //
-    &kYoutu,           //
+    &kAfmoe,             //
+    &kApertus,           //
+    &kArcee,             //
+    &kCohere,            //
+    &kCohere2,           //
+    &kDeepSeekV2,        //
+    &kDeepSeekV3,        //
+    &kDots1,             //
+    &kErnie45,           //
+    &kErnie45Moe,        //
+    &kExaone4,           //
+    &kExaoneMoe,         //
+    &kFalconH1,          //
+    &kGemma,             //
+    &kGemma2,            //
+    &kGemma4,            //
+    &kGemma3n,           //
+    &kGemma3,            //
+    &kGlm4,              //
+    &kGlm4Moe,           //
+    &kGlm4MoeLite,       //
+    &kGpt2,              //
+    &kGptNeoX,           //
+    &kGranite,           //
+    &kGraniteMoe,        //
+    &kGraniteMoeHybrid,  //
+    &kHunyuanV1Dense,    //
+    &kHunyuanV1Moe,      //
+    &kJamba,             //
+    &kLfm2,              //
+    &kLfm2Moe,           //
+    &kLlama,             //
+    &kLongcatFlash,      //
+    &kMamba2,            //
+    &kMiniCpm3,          //
+    &kMiniMaxM2,         //
+    &kMinistral3,        //
+    &kMistral,           //
+    &kMixtral,           //
+    &kNanochat,          //
+    &kNemotronH,         //
+    &kOlmo2,             //
+    &kOlmo3,             //
+    &kOlmoe,             //
+    &kOpt,               //
+    &kPhi,               //
+    &kPhi3,              //
+    &kQwen2,             //
+    &kQwen2Moe,          //
+    &kQwen3,             //
+    &kQwen35,            //
+    &kQwen3Moe,          //
+    &kQwen3Next,         //
+    &kSeedOss,           //
+    &kSmolLm3,           //
+    &kSolarOpen,         //
+    &kStableLm,          //
+    &kStarCoder2,        //
+    &kYoutu,             //
 };
 
 }  // namespace

@@ -88,6 +88,25 @@ OpCase scale_by(int32_t n_tokens, int64_t width, int64_t weights) {
   return b.take();
 }
 
+OpCase scale_columns(int32_t n_tokens, int64_t width) {
+  CaseBuilder b("scale_columns " + std::to_string(n_tokens) + " x " + std::to_string(width));
+  ScaleColumns op;
+  for (int64_t i = 0; i < width; ++i) op.factors.push_back(0.5f + 0.25f * static_cast<float>(i));
+  b.node(op, {b.input(width)});
+  b.step(n_tokens, 18);
+  return b.take();
+}
+
+/// A norm of slices with a weight of the whole row.
+OpCase wide_group_norm(int32_t n_tokens, int64_t width, int32_t n_groups) {
+  CaseBuilder b("rms_norm, own weights for " + std::to_string(n_groups) + " groups of " +
+                std::to_string(width));
+  const WeightId w = b.weight(random_weight(kF32Format, 1, width * n_groups, 1.0, 19));
+  b.node(RmsNorm{w, 1e-5f, 0.0f, n_groups}, {b.input(width * n_groups)});
+  b.step(n_tokens, 20);
+  return b.take();
+}
+
 OpCase weighted_sum(int32_t n_tokens, int64_t width, int64_t begin, float offset, int n_streams) {
   CaseBuilder b("weighted_sum " + std::to_string(n_tokens) + " x " + std::to_string(width) + " of " +
                 std::to_string(n_streams));
@@ -198,6 +217,8 @@ std::vector<OpCase> row_cases() {
     out.push_back(binary("mul", Mul{}, tokens, width, 1.0));
     out.push_back(scale_by(tokens, width, 1));
     out.push_back(scale_by(tokens, width, width));
+    out.push_back(scale_columns(tokens, width));
+    out.push_back(wide_group_norm(tokens, width, 3));
     out.push_back(position_scale(tokens, width));
     out.push_back(weighted_sum(tokens, width, 0, 1.0f, 1));
     out.push_back(weighted_sum(tokens, width, 3, 0.0f, 4));

@@ -66,6 +66,7 @@ class Bounds {
   void operator()(const Add&) {}
   void operator()(const Mul&) {}
   void operator()(const ScaleBy&) {}
+  void operator()(const ScaleColumns&) {}
   void operator()(const Slice&) {}
   void operator()(const PositionScale&) {}
   void operator()(const Scale&) {}

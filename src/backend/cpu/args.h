@@ -251,6 +251,10 @@ struct StreamArgs : OpArgs {
   float number = 0.0f;    // offset, multiplier or min_square
 };
 
+struct ScaleColumnsArgs : OpArgs {
+  std::vector<float> factors;
+};
+
 struct SliceArgs : OpArgs {
   int64_t begin = 0;
   int64_t width = 0;

@@ -514,6 +514,12 @@ struct Chooser {
     args.weight_width = layout(op.weight).cols;
     return finish(target.table->scale_by, args, rows(in(0).lead) * static_cast<uint64_t>(args.width));
   }
+  Result<KernelChoice> operator()(const ScaleColumns& op) const {
+    ScaleColumnsArgs args;
+    place(args, in(0).lead);
+    args.factors = op.factors;
+    return finish(target.table->scale_columns, args, rows(in(0).lead) * op.factors.size());
+  }
   Result<KernelChoice> operator()(const Slice& op) const {
     SliceArgs args;
     place(args, in(0).lead);

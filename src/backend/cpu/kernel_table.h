@@ -11,7 +11,7 @@ struct KernelTable {
   KernelFn rope_angles, rope, kv_write, rope_kv_write, attention, mla_attention;
   KernelFn causal_conv, ssm1, ssm2, gated_delta;
   KernelFn head_linear, moe_router, moe_experts;
-  KernelFn act_mul, activate, xielu, add, mul, scale_by, slice, position_scale;
+  KernelFn act_mul, activate, xielu, add, mul, scale_by, scale_columns, slice, position_scale;
   KernelFn weighted_sum, cutoff, match_magnitude, softcap, scale, gather_rows;
 };
 

@@ -113,6 +113,7 @@ void xielu(const Call& call);
 void add(const Call& call);
 void mul(const Call& call);
 void scale_by(const Call& call);
+void scale_columns(const Call& call);
 void slice(const Call& call);
 void position_scale(const Call& call);
 void weighted_sum(const Call& call);

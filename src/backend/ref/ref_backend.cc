@@ -56,6 +56,7 @@ KernelFn kernel_of(const Op& op) {
     KernelFn operator()(const Add&) const { return entry<ref::add>; }
     KernelFn operator()(const Mul&) const { return entry<ref::mul>; }
     KernelFn operator()(const ScaleBy&) const { return entry<ref::scale_by>; }
+    KernelFn operator()(const ScaleColumns&) const { return entry<ref::scale_columns>; }
     KernelFn operator()(const Slice&) const { return entry<ref::slice>; }
     KernelFn operator()(const WeightedSum&) const { return entry<ref::weighted_sum>; }
     KernelFn operator()(const Cutoff&) const { return entry<ref::cutoff>; }

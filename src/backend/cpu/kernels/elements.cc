@@ -82,6 +82,19 @@ void scale_by(const KernelCall& kernel_call) {
   });
 }
 
+void scale_columns(const KernelCall& kernel_call) {
+  const Call<ScaleColumnsArgs> call(kernel_call);
+  const float* factors = call.args.factors.data();
+  const auto width = static_cast<int64_t>(call.args.factors.size());
+  call.ranges(call.n_rows(), row_grain(width), [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      const float* x = call.input(0) + t * width;
+      float* y = call.output(0) + t * width;
+      each_vector(0, width, [&](auto get, auto put) { put(y, get(x) * get(factors)); });
+    }
+  });
+}
+
 void position_scale(const KernelCall& kernel_call) {
   const Call<PositionScaleArgs> call(kernel_call);
   const auto* positions = reinterpret_cast<const int32_t*>(call.operands[1]);

@@ -30,6 +30,7 @@ void activate(const KernelCall& call);
 void xielu(const KernelCall& call);
 void mul(const KernelCall& call);
 void scale_by(const KernelCall& call);
+void scale_columns(const KernelCall& call);
 void slice(const KernelCall& call);
 void position_scale(const KernelCall& call);
 void weighted_sum(const KernelCall& call);

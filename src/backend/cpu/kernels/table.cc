@@ -32,6 +32,7 @@ const KernelTable& kernel_table() {
       .add = add,
       .mul = mul,
       .scale_by = scale_by,
+      .scale_columns = scale_columns,
       .slice = slice,
       .position_scale = position_scale,
       .weighted_sum = weighted_sum,
