@@ -143,6 +143,15 @@ std::unique_ptr<Backend> make_backend(const std::string& name) {
   return must(make_cpu_backend({.n_threads = 1}));
 }
 
+/// True if each step must wait for the one before it.
+bool is_chain(const Plan& plan) {
+  const std::set<Edge> edges(plan.edges.begin(), plan.edges.end());
+  for (uint32_t step = 1; step < plan.steps.size(); ++step) {
+    if (!edges.contains({step - 1, step})) return false;
+  }
+  return true;
+}
+
 using Param = std::tuple<FamilyModel, std::string>;
 
 class PlanOrders : public testing::TestWithParam<Param> {
@@ -173,7 +182,9 @@ TEST_P(PlanOrders, EveryLegalOrderGivesTheSameBytes) {
                 run.plan().steps.size(), orders.size());
     most = std::max(most, orders.size());
   }
-  EXPECT_GT(most, 1u);
+  // Of layers that are one block each, every step may need the one before it.
+  EXPECT_TRUE(most > 1 ||
+              (is_chain(lowered(Fusion::kOn)->plan()) && is_chain(lowered(Fusion::kOff)->plan())));
 }
 
 TEST_P(PlanOrders, FusedAndUnfusedPlansGiveTheSameBytes) {
