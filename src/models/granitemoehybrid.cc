@@ -24,13 +24,9 @@ void read_feed_forward(ConfigReader& config, PreNormSpec& spec) {
   moe.names.all_gate_up = "input_linear.weight";
   moe.names.all_down = "output_linear.weight";
   config.ignore({"output_router_logits", "router_aux_loss_coef"});
-  const MlpBlock dense{"",
-                       info.d_model,
-                       config.count("shared_intermediate_size"),
-                       spec.act,
-                       false,
-                       "input_linear",
-                       "output_linear"};
+  MlpBlock dense{"", info.d_model, config.count("shared_intermediate_size"), spec.act};
+  dense.gate_up_name = "input_linear";
+  dense.down_name = "output_linear";
   spec.feed_forward = [moe, dense](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
     MlpBlock shared = dense;
     shared.prefix = p + ".shared_mlp";
