@@ -50,10 +50,25 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"afmoe"};
+constexpr GgufName kGgufTensors[] = {
+    {"attn_gate", "self_attn.gate_proj"}, {"post_attention_norm", "post_attention_layernorm"},
+    {"ffn_norm", "pre_mlp_layernorm"},    {"post_ffw_norm", "post_mlp_layernorm"},
+    {"ffn_gate_inp", "mlp.router.gate"},  {"exp_probs_b.bias", "mlp.expert_bias"}};
+constexpr GgufName kGgufKeys[] = {
+    {"expert_count", "num_experts"},           {"expert_shared_count", "num_shared_experts"},
+    {"expert_shared_feed_forward_length", ""}, {"leading_dense_block_count", "num_dense_layers"},
+    {"expert_weights_scale", "route_scale"},   {"expert_weights_norm", "route_norm"},
+    {"expert_gating_func", "score_func"},      {"attention.sliding_window_pattern", "layer_types"}};
+
+/// Files do not say it: their readers always scale the embedding.
+Status adjust(const Json&, Json& config) {
+  config.set("mup_enabled", Json(true));
+  return ok_status();
+}
 
 }  // namespace
 
 extern const Family kAfmoe;
-const Family kAfmoe{"afmoe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kAfmoe{"afmoe", kTypes, "afmoe", GgufRows::kPlain, &parse, &adjust, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

@@ -22,17 +22,25 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   DeepSeekMoe moe = read_deepseek_moe(config, spec.config.info, spec.act);
   use_sigmoid_router(config, moe, MoeRouter::Normalize::kNo);
   config.must_be("mlp_bias", Json(false));
-  config.must_be("scoring_func", Json("noaux_tc"));  // which is the sigmoid with a selection bias
-  config.ignore({"use_sliding_window"});             // the reference goes by the layers
+  const std::string score = config.text_or("scoring_func", "noaux_tc");  // one thing under two names
+  if (score != "noaux_tc" && score != "sigmoid") {
+    config.fail(unsupported("[model] config.json: scoring_func is \"" + score +
+                            "\"; handled are noaux_tc and sigmoid (with a selection bias)"));
+  }
+  config.ignore({"use_sliding_window"});  // the reference goes by the layers
   spec.feed_forward = mixture(moe);
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"dots1"};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "n_routed_experts"},
+                                  {"expert_shared_count", "n_shared_experts"},
+                                  {"expert_shared_feed_forward_length", ""}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_q.bias", "attention_bias"}};
 
 }  // namespace
 
 extern const Family kDots1;
-const Family kDots1{"dots1", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kDots1{"dots1", kTypes, "dots1", GgufRows::kPlain, &parse, nullptr, {{}, kGgufKeys, kGgufFlags}};
 
 }  // namespace skua

@@ -54,10 +54,19 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"ernie4_5_moe"};
+constexpr GgufName kGgufTensors[] = {{"exp_probs_b.bias", "mlp.moe_statics.e_score_correction_bias"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "moe_num_experts"},
+                                  {"expert_used_count", "moe_k"},
+                                  {"expert_shared_count", "moe_num_shared_experts"},
+                                  {"expert_shared_feed_forward_length", ""},
+                                  {"leading_dense_block_count", "moe_layer_start_index"},
+                                  {"interleave_moe_layer_step", "moe_layer_interval"},
+                                  {"expert_gating_func", "moe_gate_act"}};
 
 }  // namespace
 
 extern const Family kErnie45Moe;
-const Family kErnie45Moe{"ernie4_5_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kErnie45Moe{"ernie4_5_moe", kTypes,  "ernie4_5-moe",           GgufRows::kPlain,
+                         &parse,         nullptr, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

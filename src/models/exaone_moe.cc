@@ -44,16 +44,24 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.block.names.other_bias = "gate.e_score_correction_bias";
   config.must_be("scoring_func", Json("sigmoid"));
   config.must_be("topk_method", Json("noaux_tc"));
-  spec.ignorable = {{"mtp.*", "multi-token prediction is not used"}};
+  ignore_guessing_layers(config, spec);
+  spec.ignorable.push_back({"mtp.*", "multi-token prediction is not used"});
   spec.feed_forward = mixture(moe);
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"exaone_moe"};
+constexpr GgufName kGgufTensors[] = {{"exp_probs_b.bias", "mlp.e_score_correction_bias"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_experts"},
+                                  {"expert_shared_count", "num_shared_experts"},
+                                  {"expert_shared_feed_forward_length", ""},
+                                  {"attention.sliding_window_pattern", "layer_types"},
+                                  {"nextn_predict_layers", "num_nextn_predict_layers"}};
 
 }  // namespace
 
 extern const Family kExaoneMoe;
-const Family kExaoneMoe{"exaone_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kExaoneMoe{
+    "exaone_moe", kTypes, "exaone-moe", GgufRows::kPlain, &parse, nullptr, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

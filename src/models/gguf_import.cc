@@ -5,27 +5,24 @@
 #include "models/gguf_import.h"
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
 #include "models/config_reader.h"
 #include "models/families.h"
+#include "models/rope_scaling.h"
 
 namespace skua {
 namespace {
 
-struct Rename {
-  std::string_view gguf;
-  std::string_view transformers;
-};
-
-constexpr Rename kGlobalTensors[] = {
+constexpr GgufName kGlobalTensors[] = {
     {"token_embd", "model.embed_tokens"},
     {"output_norm", "model.norm"},
     {"output", "lm_head"},
 };
 
-constexpr Rename kLayerTensors[] = {
+constexpr GgufName kLayerTensors[] = {
     {"attn_norm", "input_layernorm"},    {"attn_q", "self_attn.q_proj"},
     {"attn_k", "self_attn.k_proj"},      {"attn_v", "self_attn.v_proj"},
     {"attn_output", "self_attn.o_proj"}, {"attn_q_norm", "self_attn.q_norm"},
@@ -33,15 +30,38 @@ constexpr Rename kLayerTensors[] = {
     {"ffn_up", "mlp.up_proj"},           {"ffn_down", "mlp.down_proj"},
 };
 
+// Most families with experts; the others name theirs themselves.
+constexpr GgufName kExpertTensors[] = {
+    {"ffn_gate_inp", "mlp.gate"},
+    {"exp_probs_b.bias", "mlp.gate.e_score_correction_bias"},
+    {"ffn_gate_exps", "mlp.experts.gate_proj"},
+    {"ffn_up_exps", "mlp.experts.up_proj"},
+    {"ffn_down_exps", "mlp.experts.down_proj"},
+    {"ffn_gate_shexp", "mlp.shared_experts.gate_proj"},
+    {"ffn_up_shexp", "mlp.shared_experts.up_proj"},
+    {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
+};
+
+constexpr GgufName kExpertKeys[] = {
+    {"expert_used_count", "num_experts_per_tok"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+    {"leading_dense_block_count", "first_k_dense_replace"},
+    {"expert_weights_scale", "routed_scaling_factor"},
+    {"expert_weights_norm", "norm_topk_prob"},
+    {"expert_group_count", "n_group"},
+    {"expert_group_used_count", "topk_group"},
+    {"expert_gating_func", "scoring_func"},
+};
+
 // Where the four norms of a layer go depends on whether the layer has norms after its blocks too.
-constexpr Rename kTwoNorms[] = {{"ffn_norm", "post_attention_layernorm"}};
-constexpr Rename kFourNorms[] = {
+constexpr GgufName kTwoNorms[] = {{"ffn_norm", "post_attention_layernorm"}};
+constexpr GgufName kFourNorms[] = {
     {"post_attention_norm", "post_attention_layernorm"},
     {"ffn_norm", "pre_feedforward_layernorm"},
     {"post_ffw_norm", "post_feedforward_layernorm"},
 };
 
-constexpr Rename kConfigKeys[] = {
+constexpr GgufName kConfigKeys[] = {
     {"block_count", "num_hidden_layers"},
     {"context_length", "max_position_embeddings"},
     {"embedding_length", "hidden_size"},
@@ -57,15 +77,36 @@ constexpr Rename kConfigKeys[] = {
     {"rope.freq_base_swa", "rope_local_base_freq"},
 };
 
-std::string_view lookup(std::span<const Rename> table, std::string_view name) {
-  for (const Rename& row : table) {
+std::string_view lookup(std::span<const GgufName> table, std::string_view name) {
+  for (const GgufName& row : table) {
     if (row.gguf == name) return row.transformers;
   }
   return {};
 }
 
-/// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; empty if there is no translation.
-std::string translate(std::string_view name, bool four_norms) {
+/// Layers, without those that only guess ahead.
+int64_t layer_count(const Json& config) {
+  const Json* value = config.find("num_hidden_layers");
+  return value != nullptr && value->is_int() ? value->as_int() : 0;
+}
+
+/// What decides how a file's tensors are called.
+struct Translation {
+  std::span<const GgufName> own;  // of the family
+  bool four_norms = false;
+  int64_t n_layers = 0;
+
+  std::string_view part(std::string_view name) const {
+    std::string_view found = lookup(own, name);
+    for (const std::span<const GgufName> table : {std::span<const GgufName>(kLayerTensors), {kExpertTensors}})
+      if (found.empty()) found = lookup(table, name);
+    return !found.empty() ? found : four_norms ? lookup(kFourNorms, name) : lookup(kTwoNorms, name);
+  }
+};
+
+/// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; empty if there is no translation. Names
+/// of layers behind the last one stay.
+std::string translate(std::string_view name, const Translation& names) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return {};
   const std::string_view suffix = name.substr(dot);
@@ -80,10 +121,17 @@ std::string translate(std::string_view name, bool four_norms) {
   if (end == std::string_view::npos) return {};
   const std::string_view layer = stem.substr(0, end);
   const std::string_view part = stem.substr(end + 1);
-  std::string_view found = lookup(kLayerTensors, part);
-  if (found.empty()) found = four_norms ? lookup(kFourNorms, part) : lookup(kTwoNorms, part);
-  if (found.empty()) return {};
-  return "model.layers." + std::string(layer) + "." + std::string(found) + std::string(suffix);
+  const std::string prefix = "model.layers." + std::string(layer) + ".";
+  int64_t number = 0;
+  const auto read = std::from_chars(layer.data(), layer.data() + layer.size(), number);
+  if (read.ec != std::errc() || read.ptr != layer.data() + layer.size()) return {};
+  if (number >= names.n_layers) return prefix + std::string(part) + std::string(suffix);
+  const std::string full = std::string(part) + std::string(suffix);
+  std::string_view whole = lookup(names.own, full);
+  if (whole.empty()) whole = lookup(kExpertTensors, full);
+  if (!whole.empty()) return prefix + std::string(whole);
+  const std::string_view found = names.part(part);
+  return found.empty() ? std::string() : prefix + std::string(found) + std::string(suffix);
 }
 
 /// Rows of an interleaved projection in transformers order.
@@ -147,16 +195,23 @@ class ImportedGguf final : public Checkpoint {
   GgufRows rows_;
 };
 
+/// Some families share an architecture with one that has experts; expert_count tells them apart.
 Result<const Family*> family_of(const Json& metadata) {
   const Json* arch = metadata.find("general.architecture");
   if (arch == nullptr || !arch->is_string())
     return invalid_argument("[gguf] general.architecture is missing");
+  const Json* experts = metadata.find(arch->as_string() + ".expert_count");
+  const bool has_experts = experts != nullptr && *experts != Json(0);
+  const Family* other = nullptr;
   std::string known;
   for (const Family* family : families()) {
     if (family->gguf_arch.empty()) continue;
-    if (family->gguf_arch == arch->as_string()) return family;
     known += (known.empty() ? "" : ", ") + std::string(family->gguf_arch);
+    if (family->gguf_arch != arch->as_string()) continue;
+    if (has_experts == !lookup(family->gguf_names.keys, "expert_count").empty()) return family;
+    other = family;
   }
+  if (other != nullptr) return other;
   return unsupported("[gguf] architecture \"" + arch->as_string() + "\" is not known; known are " + known);
 }
 
@@ -192,15 +247,73 @@ Status add_rope(const Checkpoint& file, const std::string& arch, std::set<std::s
 }
 
 void add_token_ids(const Json& metadata, Json& config) {
-  constexpr Rename kIds[] = {{"bos", "bos_token_id"}, {"eos", "eos_token_id"}};
-  for (const Rename& id : kIds) {
+  constexpr GgufName kIds[] = {{"bos", "bos_token_id"}, {"eos", "eos_token_id"}};
+  for (const GgufName& id : kIds) {
     const Json* value = metadata.find("tokenizer.ggml." + std::string(id.gguf) + "_token_id");
     if (value != nullptr) config.set(std::string(id.transformers), *value);
   }
 }
 
+/// A value as the config spells it.
+Result<Json> converted(std::string_view key, const Json& value, const Json& config) {
+  if (key == "expert_gating_func") {
+    if (value == Json(1)) return Json("softmax");
+    if (value == Json(2)) return Json("sigmoid");
+    return unsupported("[gguf] expert_gating_func is " + value.dump().substr(0, 40) +
+                       "; known are 1 (softmax), 2 (sigmoid)");
+  }
+  if (key == "attention.sliding_window_pattern" && value.is_array()) {
+    Json types = Json::array();
+    for (const Json& slides : value.items()) {
+      if (static_cast<int64_t>(types.size()) == layer_count(config)) break;
+      types.push_back(Json(slides == Json(true) ? "sliding_attention" : "full_attention"));
+    }
+    return types;
+  }
+  if (key == "rope.dimension_count") {
+    const Json* head_dim = config.find("head_dim");
+    const auto size = [](const Json* n) { return n != nullptr && n->is_int() ? n->as_int() : 0; };
+    if (size(head_dim) < 1 || size(head_dim) > 65536 || size(&value) < 1 || size(&value) > size(head_dim)) {
+      return invalid_argument("[gguf] rope.dimension_count " + value.dump().substr(0, 40) +
+                              " must be from 1 to attention.key_length");
+    }
+    return Json(
+        rotary_fraction(static_cast<int32_t>(value.as_int()), static_cast<int32_t>(head_dim->as_int())));
+  }
+  return value;
+}
+
+/// The keys and flags that the family names; nextn_predict_layers are taken off the layers first.
+Status add_family_keys(const Checkpoint& file, const Family& family, std::set<std::string>& seen,
+                       Json& config) {
+  const Json& metadata = file.config();
+  const std::string prefix = std::string(family.gguf_arch) + ".";
+  const Json* more = metadata.find(prefix + "nextn_predict_layers");
+  if (more != nullptr && more->is_int() && !lookup(family.gguf_names.keys, "nextn_predict_layers").empty())
+    config.set("num_hidden_layers", Json(layer_count(config) - more->as_int()));
+  std::vector<GgufName> keys(family.gguf_names.keys.begin(), family.gguf_names.keys.end());
+  if (!lookup(keys, "expert_count").empty()) {
+    for (const GgufName& key : kExpertKeys) {
+      const auto same = [&](const GgufName& own) { return own.gguf == key.gguf; };
+      if (std::none_of(keys.begin(), keys.end(), same)) keys.push_back(key);
+    }
+  }
+  for (const GgufName& key : keys) {
+    const std::string full = prefix + std::string(key.gguf);
+    seen.insert(full);
+    const Json* value = metadata.find(full);
+    if (value == nullptr || key.transformers.empty()) continue;
+    SKUA_ASSIGN_OR_RETURN(Json own, converted(key.gguf, *value, config));
+    config.set(std::string(key.transformers), std::move(own));
+  }
+  for (const GgufName& flag : family.gguf_names.flags)
+    config.set(std::string(flag.transformers), Json(file.find(flag.gguf) != nullptr));
+  return ok_status();
+}
+
 /// Sizes that the config does not carry over must agree with those it does.
-Status check_sizes(const Json& metadata, const std::string& arch, const Json& config) {
+Status check_sizes(const Json& metadata, const Family& family, const Json& config) {
+  const std::string arch(family.gguf_arch);
   const auto number = [](const Json* value) {
     return value != nullptr && value->kind() == Json::Kind::kInt ? value->as_int() : int64_t{0};
   };
@@ -216,6 +329,7 @@ Status check_sizes(const Json& metadata, const std::string& arch, const Json& co
                              Check{".attention.value_length", head_dim}, Check{".vocab_size", n_vocab}}) {
     const Json* value = metadata.find(arch + check.key);
     if (value == nullptr || *value == Json(check.expected)) continue;
+    if (!lookup(family.gguf_names.keys, check.key + 1).empty()) continue;  // the family reads it
     return unsupported(
         "[gguf] " + arch + check.key + " is " + value->dump().substr(0, 40) + ", expected " +
         std::to_string(check.expected) +
@@ -234,7 +348,7 @@ Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPol
   // Read elsewhere (vocabulary, rope) or only of interest to trainers.
   std::set<std::string> seen = {arch + ".vocab_size", arch + ".rope.dimension_count",
                                 arch + ".attention.value_length"};
-  for (const Rename& key : kConfigKeys) {
+  for (const GgufName& key : kConfigKeys) {
     const std::string full = arch + "." + std::string(key.gguf);
     seen.insert(full);
     if (const Json* value = metadata.find(full)) config.set(std::string(key.transformers), *value);
@@ -247,7 +361,8 @@ Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPol
   config.set("vocab_size", Json(embedding->shape[0]));
   config.set("tie_word_embeddings", Json(file.find("output.weight") == nullptr));
   if (file.find("blk.0.attn_output.bias") != nullptr) config.set("attention_bias", Json(true));
-  SKUA_RETURN_IF_ERROR(check_sizes(metadata, arch, config));
+  SKUA_RETURN_IF_ERROR(add_family_keys(file, family, seen, config));
+  SKUA_RETURN_IF_ERROR(check_sizes(metadata, family, config));
   for (const auto& [key, value] : metadata.members()) {
     if (policy == ConfigPolicy::kAllowUnknown || !key.starts_with(arch + ".") || seen.contains(key)) continue;
     return unsupported("[gguf] metadata key " + key + " is not understood and may change the maths; pass " +
@@ -263,13 +378,14 @@ Result<std::unique_ptr<Checkpoint>> import_gguf(std::unique_ptr<Checkpoint> file
   if (file->kind() != CheckpointKind::kGguf) return file;
   SKUA_ASSIGN_OR_RETURN(const Family* family, family_of(file->config()));
   SKUA_ASSIGN_OR_RETURN(Json config, make_config(*file, *family, policy));
-  const bool four_norms = file->find("blk.0.post_ffw_norm.weight") != nullptr;
+  const Translation names{family->gguf_names.tensors, file->find("blk.0.post_ffw_norm.weight") != nullptr,
+                          layer_count(config)};
   std::vector<TensorEntry> entries;
   std::map<std::string, std::string, std::less<>> stored_names;
   for (const TensorEntry& entry : file->tensors()) {
     if (entry.name == "rope_freqs.weight") continue;  // read into the config
     TensorEntry renamed = entry;
-    renamed.name = translate(entry.name, four_norms);
+    renamed.name = translate(entry.name, names);
     if (renamed.name.empty()) return unsupported("[gguf] tensor " + entry.name + " has no known meaning");
     stored_names.emplace(renamed.name, entry.name);
     entries.push_back(std::move(renamed));

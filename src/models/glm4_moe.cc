@@ -28,10 +28,19 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"glm4_moe"};
+constexpr GgufName kGgufTensors[] = {{"post_attention_norm", "post_attention_layernorm"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "n_routed_experts"},
+                                  {"expert_shared_count", "n_shared_experts"},
+                                  {"expert_shared_feed_forward_length", ""},
+                                  {"rope.dimension_count", "partial_rotary_factor"},
+                                  {"nextn_predict_layers", "num_nextn_predict_layers"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_q.bias", "attention_bias"},
+                                   {"blk.0.attn_q_norm.weight", "use_qk_norm"}};
 
 }  // namespace
 
 extern const Family kGlm4Moe;
-const Family kGlm4Moe{"glm4_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGlm4Moe{
+    "glm4_moe", kTypes, "glm4moe", GgufRows::kPlain, &parse, nullptr, {kGgufTensors, kGgufKeys, kGgufFlags}};
 
 }  // namespace skua

@@ -33,10 +33,20 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"granitemoe"};
+constexpr GgufName kGgufTensors[] = {{"ffn_gate_inp", "block_sparse_moe.router.layer"},
+                                     {"ffn_gate_exps", "block_sparse_moe.experts.gate_proj"},
+                                     {"ffn_up_exps", "block_sparse_moe.experts.up_proj"},
+                                     {"ffn_down_exps", "block_sparse_moe.experts.down_proj"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"},
+                                  {"attention.scale", "attention_multiplier"},
+                                  {"embedding_scale", "embedding_multiplier"},
+                                  {"residual_scale", "residual_multiplier"},
+                                  {"logit_scale", "logits_scaling"}};
 
 }  // namespace
 
 extern const Family kGraniteMoe;
-const Family kGraniteMoe{"granitemoe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGraniteMoe{
+    "granitemoe", kTypes, "granitemoe", GgufRows::kInterleavedQk, &parse, nullptr, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

@@ -69,10 +69,21 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"hunyuan_v1_moe"};
+constexpr GgufName kGgufTensors[] = {{"attn_q_norm", "self_attn.query_layernorm"},
+                                     {"attn_k_norm", "self_attn.key_layernorm"},
+                                     {"ffn_gate_inp", "mlp.gate.wg"},
+                                     {"ffn_gate_shexp", "mlp.shared_mlp.gate_proj"},
+                                     {"ffn_up_shexp", "mlp.shared_mlp.up_proj"},
+                                     {"ffn_down_shexp", "mlp.shared_mlp.down_proj"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_experts"},
+                                  {"expert_used_count", "moe_topk"},
+                                  {"expert_shared_count", "num_shared_expert"},
+                                  {"expert_shared_feed_forward_length", ""}};
 
 }  // namespace
 
 extern const Family kHunyuanV1Moe;
-const Family kHunyuanV1Moe{"hunyuan_v1_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kHunyuanV1Moe{"hunyuan_v1_moe",         kTypes, "hunyuan-moe", GgufRows::kPlain, &parse, nullptr,
+                           {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

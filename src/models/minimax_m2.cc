@@ -59,16 +59,25 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   Json rope = rope_parameters(config);
   if (const auto rotated = config.maybe_count("rotary_dim");
       rotated && rope.find("partial_rotary_factor") == nullptr)
-    rope.set("partial_rotary_factor", Json(static_cast<double>(*rotated) / info.head_dim));
+    rope.set("partial_rotary_factor", Json(rotary_fraction(*rotated, info.head_dim)));
   spec.feed_forward = mixture(mix, "block_sparse_moe");
   return finish_pre_norm(config, policy, std::move(spec), rope, 5e6);
 }
 
 constexpr std::string_view kTypes[] = {"minimax_m2"};
+constexpr GgufName kGgufTensors[] = {{"ffn_gate_inp", "block_sparse_moe.gate"},
+                                     {"exp_probs_b.bias", "block_sparse_moe.e_score_correction_bias"},
+                                     {"ffn_gate_exps", "block_sparse_moe.experts.gate_proj"},
+                                     {"ffn_up_exps", "block_sparse_moe.experts.up_proj"},
+                                     {"ffn_down_exps", "block_sparse_moe.experts.down_proj"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"},
+                                  {"expert_feed_forward_length", ""},
+                                  {"rope.dimension_count", "partial_rotary_factor"}};
 
 }  // namespace
 
 extern const Family kMiniMaxM2;
-const Family kMiniMaxM2{"minimax_m2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kMiniMaxM2{
+    "minimax_m2", kTypes, "minimax-m2", GgufRows::kPlain, &parse, nullptr, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

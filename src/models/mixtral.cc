@@ -31,10 +31,16 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"mixtral"};
+constexpr GgufName kGgufTensors[] = {{"ffn_gate_inp", "block_sparse_moe.gate"},
+                                     {"ffn_gate_exps", "block_sparse_moe.experts.gate_proj"},
+                                     {"ffn_up_exps", "block_sparse_moe.experts.up_proj"},
+                                     {"ffn_down_exps", "block_sparse_moe.experts.down_proj"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"}};
 
 }  // namespace
 
 extern const Family kMixtral;
-const Family kMixtral{"mixtral", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kMixtral{
+    "mixtral", kTypes, "llama", GgufRows::kInterleavedQk, &parse, nullptr, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

@@ -35,10 +35,11 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"olmoe"};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_experts"}, {"attention.clamp_kqv", "clip_qkv"}};
 
 }  // namespace
 
 extern const Family kOlmoe;
-const Family kOlmoe{"olmoe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kOlmoe{"olmoe", kTypes, "olmoe", GgufRows::kPlain, &parse, nullptr, {{}, kGgufKeys}};
 
 }  // namespace skua

@@ -36,10 +36,23 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"qwen2_moe"};
+constexpr GgufName kGgufTensors[] = {{"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
+                                     {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+                                     {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
+                                     {"ffn_down_shexp", "mlp.shared_expert.down_proj"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_experts"},
+                                  {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_q.bias", "qkv_bias"}};
 
 }  // namespace
 
 extern const Family kQwen2Moe;
-const Family kQwen2Moe{"qwen2_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kQwen2Moe{"qwen2_moe",
+                       kTypes,
+                       "qwen2moe",
+                       GgufRows::kPlain,
+                       &parse,
+                       nullptr,
+                       {kGgufTensors, kGgufKeys, kGgufFlags}};
 
 }  // namespace skua

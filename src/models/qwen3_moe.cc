@@ -35,10 +35,17 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"qwen3_moe"};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_experts"}};
+
+/// Files do not say it: their readers always normalise.
+Status adjust(const Json&, Json& config) {
+  config.set("norm_topk_prob", Json(true));
+  return ok_status();
+}
 
 }  // namespace
 
 extern const Family kQwen3Moe;
-const Family kQwen3Moe{"qwen3_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kQwen3Moe{"qwen3_moe", kTypes, "qwen3moe", GgufRows::kPlain, &parse, &adjust, {{}, kGgufKeys}};
 
 }  // namespace skua

@@ -189,6 +189,11 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
   return out;
 }
 
+double rotary_fraction(int32_t rotated, int32_t head_dim) {
+  const double fraction = static_cast<double>(rotated) / head_dim;
+  return static_cast<int32_t>(head_dim * fraction) == rotated ? fraction : std::nextafter(fraction, 2.0);
+}
+
 Json rope_parameters(ConfigReader& config) {
   const Json* theta = config.raw("rope_theta");
   const Json* scaling = config.raw("rope_scaling");

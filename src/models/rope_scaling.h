@@ -19,6 +19,10 @@ namespace skua {
 /// values. Source: transformers modeling_rope_utils (formulas); rotary embedding: arXiv:2104.09864.
 Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta);
 
+/// The partial_rotary_factor that turns `rotated` of `head_dim` dimensions: the product, cut to a whole
+/// number, is `rotated` again.
+double rotary_fraction(int32_t rotated, int32_t head_dim);
+
 /// Collects the rope keys of a config into one parameters object: rope_parameters if there, else
 /// rope_scaling, with rope_theta, partial_rotary_factor and (for types that need them) lengths from the top
 /// level. Marks them as read.

@@ -83,8 +83,8 @@ TEST(GgufImport, RefusesWhatItDoesNotUnderstand) {
   arch.set("general.architecture", "abacus");
   EXPECT_NE(error(arch).find("\"abacus\" is not known; known are"), std::string::npos) << error(arch);
   Json extra = metadata();
-  extra.set("llama.expert_count", Json(8));
-  EXPECT_NE(error(extra).find("llama.expert_count"), std::string::npos) << error(extra);
+  extra.set("llama.expert_weights_scale", Json(8));
+  EXPECT_NE(error(extra).find("llama.expert_weights_scale"), std::string::npos) << error(extra);
   Json heads = metadata();
   heads.set("llama.attention.head_count", Json(3));
   heads.set("llama.rope.dimension_count", Json(2));

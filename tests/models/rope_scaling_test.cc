@@ -59,5 +59,15 @@ TEST(RopeScaling, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(rope_angles_from(Json::object(), 7, 1e4).ok());
 }
 
+TEST(RopeScaling, AFractionOfTheHeadGivesBackItsDimensions) {
+  for (int32_t head_dim = 1; head_dim <= 600; ++head_dim) {
+    for (int32_t rotated = 1; rotated <= head_dim; ++rotated) {
+      const double fraction = rotary_fraction(rotated, head_dim);
+      ASSERT_EQ(static_cast<int32_t>(head_dim * fraction), rotated) << head_dim;
+      ASSERT_LE(fraction, 1.0);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace skua
