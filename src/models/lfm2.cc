@@ -8,15 +8,15 @@ namespace skua {
 namespace {
 
 /// The feed-forward's width: two thirds of the stated one, times a factor, rounded up, unless the config says
-/// that it is stated as it is.
-int32_t read_d_ff(ConfigReader& config, int32_t stated) {
+/// that it is stated as it is. A factor of null leaves the two thirds as they are.
+int32_t read_d_ff(ConfigReader& config, const Json& json, int32_t stated) {
   const bool adjust = config.flag_or("block_auto_adjust_ff_dim", true);
-  const Json* factor = config.raw("block_ffn_dim_multiplier");
+  const Json* factor = json.find("block_ffn_dim_multiplier");
   const double times = config.number_or("block_ffn_dim_multiplier", 1.0);
   const int64_t multiple = config.count_or("block_multiple_of", 256);
   if (!adjust) return stated;
   auto width = static_cast<int64_t>(2.0 * stated / 3.0);
-  if (factor != nullptr) {
+  if (factor == nullptr || !factor->is_null()) {
     width = static_cast<int64_t>(times * static_cast<double>(width));
     width = (width + multiple - 1) / multiple * multiple;
   }
@@ -38,7 +38,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   read_lfm2(config, spec);
   config.ignore({"block_ff_dim"});  // read above
   ModelInfo& info = spec.config.info;
-  info.d_ff = read_d_ff(config, info.d_ff);
+  info.d_ff = read_d_ff(config, json, info.d_ff);
   spec.feed_forward = [d_model = info.d_model, d_ff = info.d_ff](GraphBuilder& b, const std::string& p,
                                                                  int32_t, ValueId x) {
     return lfm2_mlp(b, p + ".feed_forward", d_model, d_ff, x);

@@ -13,6 +13,8 @@ namespace {
 /// The experts of one layer or, without experts, a gated MLP.
 void read_feed_forward(ConfigReader& config, PreNormSpec& spec) {
   const ModelInfo& info = spec.config.info;
+  config.must_be("mlp_only_layers", Json::array());
+  config.must_be("decoder_sparse_step", Json(1));
   if (!config.maybe_count("num_experts")) return;  // make_pre_norm_decoder's own
   DeepSeekMoe mix;
   mix.d_shared = config.count_or("shared_expert_intermediate_size", 512);

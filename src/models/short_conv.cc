@@ -26,6 +26,8 @@ std::vector<char> read_conv_layers(ConfigReader& config, int32_t n_layers) {
   const Json* attending = config.raw("full_attn_idxs");
   if (types == nullptr) {
     if (attending == nullptr) return std::vector<char>(out.size(), 0);
+    if (!attending->is_array())
+      config.fail(invalid_argument("[model] config.json: full_attn_idxs must be a list of layers"));
     for (const Json& index : attending->items()) {
       const int64_t layer = index.kind() == Json::Kind::kInt ? index.as_int() : -1;
       if (layer < 0 || layer >= n_layers) {

@@ -84,7 +84,7 @@ constexpr Pair kPairs[] = {
          "rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 1000000.0},
          "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}})"},
     {R"({"model_type": "lfm2", "block_dim": 32, "block_ff_dim": 36, "block_auto_adjust_ff_dim": true,
-         "block_multiple_of": 8, "block_ffn_dim_multiplier": 1.0, "block_norm_eps": 1e-05, "block_use_swiglu": true,
+         "block_multiple_of": 8, "block_norm_eps": 1e-05, "block_use_swiglu": true,
          "conv_dim": 32, "conv_dim_out": 32, "num_heads": 4, "use_pos_enc": true, "full_attn_idxs": [1, 3],
          "tie_embedding": true, "norm_eps": 1e-05, "rope_theta": 1000000.0})",
      R"({"model_type": "lfm2", "block_auto_adjust_ff_dim": false, "norm_eps": 1e-05, "rms_norm_eps": 1e-06,
@@ -132,6 +132,27 @@ TEST(NestedConfig, OfAModelThatSeesImagesGivesItsTextModel) {
   EXPECT_NE(text_of(outer).find("audio_config"), std::string::npos);
 }
 
+TEST(Lfm2, WidensTheFeedForwardAsItsConfigSays) {
+  const auto width = [](const char* own) {
+    const auto model = parse_model(with(own), ConfigPolicy::kStrict);
+    const auto graph = (*model)->build(Numerics{});
+    for (const WeightDecl& weight : graph->weights) {
+      if (weight.name == "model.layers.0.feed_forward.w1.weight") return weight.rows;
+    }
+    return int64_t{0};
+  };
+  EXPECT_EQ(width(R"({"model_type": "lfm2", "intermediate_size": 100, "block_auto_adjust_ff_dim": false})"),
+            100);
+  EXPECT_EQ(width(R"({"model_type": "lfm2", "intermediate_size": 100})"), 256);  // 66, in steps of 256
+  EXPECT_EQ(width(R"({"model_type": "lfm2", "intermediate_size": 100, "block_multiple_of": 8})"), 72);
+  EXPECT_EQ(width(R"({"model_type": "lfm2", "intermediate_size": 100, "block_multiple_of": 8,
+      "block_ffn_dim_multiplier": 1.5})"),
+            104);  // 99
+  EXPECT_EQ(width(R"({"model_type": "lfm2", "intermediate_size": 100, "block_ffn_dim_multiplier": null})"),
+            66);
+  EXPECT_EQ(width(R"({"model_type": "lfm2", "block_ff_dim": 12, "block_multiple_of": 4})"), 8);
+}
+
 TEST(LongRope, IsChosenByTheServedContextAndNothingElse) {
   const Json config = with(R"({"model_type": "phi3", "original_max_position_embeddings": 64, "rope_scaling":
       {"type": "longrope", "long_factor": [2, 2, 2, 2], "short_factor": [1, 1, 1, 1]}})");
@@ -163,6 +184,7 @@ TEST(Refusals, NameTheKeyThatWouldChangeTheMaths) {
        "sliding_window_pattern"},
       {R"({"model_type": "lfm2", "use_pos_enc": false})", "use_pos_enc"},
       {R"({"model_type": "lfm2", "conv_dim": 48})", "conv_dim"},
+      {R"({"model_type": "lfm2", "full_attn_idxs": 1})", "full_attn_idxs"},
       {R"({"model_type": "lfm2", "layer_types": ["conv", "conv", "conv", "sliding_attention"]})",
        "sliding_attention"},
       {R"({"model_type": "lfm2_moe", "full_attn_idxs": [4], "num_experts": 4, "moe_intermediate_size": 8})",
