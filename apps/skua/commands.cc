@@ -57,7 +57,7 @@ std::span<const Command> all_commands() {
        join({{Opt::kModel, Opt::kPromptTokens, Opt::kGenTokens, Opt::kRepeat, Opt::kJson}, kEngine, kWhere}),
        bench_command},
       {"perplexity", "[MODEL]", "Measures how well a model foretells a text.", kModelDetails, 1,
-       join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kJson}, kEngine, kWhere}), perplexity_command},
+       join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kDocuments, Opt::kJson}, kEngine, kWhere}), perplexity_command},
       {"tokenize", "[MODEL] [TEXT...]", "Shows the tokens of a text.", kTextDetails, 1000000,
        join({{Opt::kModel, Opt::kPlain, Opt::kJson}, kWhere}), tokenize_command},
       {"apply-template", "[MODEL] [TEXT...]", "Shows the prompt that a chat template makes of messages.",

@@ -1,5 +1,6 @@
-// skua perplexity: how well a model foretells a text. Non-overlapping windows; the first token of each is not
-// judged.
+// skua perplexity: how well a model foretells a text. Windows follow each other without overlap: each is read
+// from an empty cache, and every one of its tokens foretells the next, the last one the first token of the
+// window that follows. What is left at the end, less than a window, is not judged.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -23,6 +24,7 @@ constexpr int32_t kStepTokens = 64;  // logits of a step: this many rows of the 
 struct Score {
   double nll = 0;  // natural logarithm, summed
   int64_t n_judged = 0;
+  int64_t n_left = 0;  // tokens at the end of the text that fill no window
   int64_t n_top1 = 0;  // tokens that the model thought likeliest
 };
 
@@ -37,7 +39,7 @@ void judge(std::span<const float> logits, int32_t next, Score& score) {
   ++score.n_judged;
 }
 
-/// Runs one window from an empty cache and judges all its tokens but the first.
+/// Runs all but the last of `ids` from an empty cache and judges all but the first.
 Status judge_window(Runner& runner, std::span<const int32_t> ids, Score& score) {
   std::vector<PageTable> tables = runner.cache().new_tables();
   Status status;
@@ -70,17 +72,38 @@ Result<std::string> read_text(const CommandInput& input) {
   return read_file(input.options.text(Opt::kFile));
 }
 
-Result<Score> score_text(Engine& engine, const std::string& text, int32_t window) {
+enum class Parts : uint8_t { kOne, kDocuments };
+
+/// The text's ids. With kDocuments, blank lines part documents: each is tokenized by itself (which puts the
+/// model's first token before it, if it has one), and an end token stands between them, as in training.
+Result<std::vector<int32_t>> encode_text(Engine& engine, const std::string& text, Parts parts) {
   if (engine.tokenizer() == nullptr) return not_found("the model has no tokenizer");
-  SKUA_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, engine.tokenizer()->encode(text));
+  const Tokenizer& tokenizer = *engine.tokenizer();
+  if (parts == Parts::kOne) return tokenizer.encode(text);
+  const ModelInfo& model = engine.model();
+  if (model.end_ids.empty()) return invalid_argument("--documents: the model's config has no eos_token_id");
+  std::vector<int32_t> out;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find("\n\n", begin), text.size());
+    if (begin > 0) out.push_back(model.end_ids[0]);
+    SKUA_ASSIGN_OR_RETURN(const auto ids, tokenizer.encode(text.substr(begin, end - begin)));
+    out.insert(out.end(), ids.begin(), ids.end());
+    begin = end + 2;
+  }
+  return out;
+}
+
+Result<Score> score_ids(Engine& engine, const std::vector<int32_t>& ids, size_t window) {
   if (ids.size() < 2) return invalid_argument("the text has fewer than two tokens");
   Score score;
+  window = std::min(window, ids.size() - 1);
   ProgressBar bar("Reading");
-  for (size_t begin = 0; begin + 1 < ids.size(); begin += static_cast<size_t>(window)) {
-    const size_t n = std::min(static_cast<size_t>(window), ids.size() - begin);
-    SKUA_RETURN_IF_ERROR(judge_window(engine.runner(), std::span(ids).subspan(begin, n), score));
-    bar.update(begin + n, ids.size());
+  size_t begin = 0;
+  for (; begin + window < ids.size(); begin += window) {
+    SKUA_RETURN_IF_ERROR(judge_window(engine.runner(), std::span(ids).subspan(begin, window + 1), score));
+    bar.update(begin + window, ids.size());
   }
+  score.n_left = static_cast<int64_t>(ids.size() - 1 - begin);
   return score;
 }
 
@@ -99,7 +122,10 @@ Exit perplexity_command(const CommandInput& input) {
   const std::string model = input.arguments.empty() ? options.text(Opt::kModel) : input.arguments[0];
   auto engine = load_engine(options, model, wanted);
   if (!engine.ok()) return fail(engine.status());
-  const auto score = score_text(**engine, *text, window);
+  const auto ids =
+      encode_text(**engine, *text, options.flag(Opt::kDocuments) ? Parts::kDocuments : Parts::kOne);
+  if (!ids.ok()) return fail(ids.status());
+  const auto score = score_ids(**engine, *ids, static_cast<size_t>(window));
   if (!score.ok()) return fail(score.status());
   const double mean = score->nll / static_cast<double>(score->n_judged);
   const double top1 = static_cast<double>(score->n_top1) / static_cast<double>(score->n_judged);
@@ -108,15 +134,18 @@ Exit perplexity_command(const CommandInput& input) {
     out.set("perplexity", std::exp(mean));
     out.set("nll_per_token", mean);
     out.set("n_tokens", score->n_judged);
+    out.set("n_tokens_left", score->n_left);
     out.set("top1", top1);
     out.set("window", window);
     out.set("backend", (*engine)->backend_description());
     return print_and_exit(out.dump() + "\n");
   }
-  char line[160];
+  char line[200];
   std::snprintf(line, sizeof(line),
-                "perplexity %.4f over %lld tokens, windows of %d; likeliest token right %.2f %%\n",
-                std::exp(mean), static_cast<long long>(score->n_judged), window, 100 * top1);
+                "perplexity %.4f over %lld tokens, windows of %d (the last %lld fill none); likeliest token "
+                "right %.2f %%\n",
+                std::exp(mean), static_cast<long long>(score->n_judged), window,
+                static_cast<long long>(score->n_left), 100 * top1);
   return print_and_exit(line);
 }
 

@@ -57,6 +57,7 @@ enum class Opt : uint8_t {
   kTrace,
   kFile,
   kWindow,
+  kDocuments,
   kVerbose,
   kCount,
 };

@@ -62,6 +62,29 @@ class Bench(ProgramTest):
         self.refused(2, "bench", self.model, "--prompt", "70", "--gen", "5", "--context", "70", says=["75", "70"])
 
 
+class Perplexity(ProgramTest):
+    def judged(self, text, *options):
+        file = self.root / "judged.txt"
+        file.write_text(text)
+        return json.loads(self.reply("perplexity", self.model, "--file", file, "--json", *options))
+
+    def test_every_token_of_a_window_foretells_the_next(self):
+        words = "one two three four five six seven eight nine ten "
+        n_ids = len(json.loads(self.reply("tokenize", self.model, "--json", words * 3))["ids"])
+        whole = self.judged(words * 3)
+        self.assertEqual((whole["n_tokens"], whole["n_tokens_left"]), (n_ids - 1, 0))
+        cut = self.judged(words * 3, "--window", "7")
+        self.assertEqual(cut["n_tokens"] + cut["n_tokens_left"], n_ids - 1)
+        self.assertEqual((cut["n_tokens"] % 7, cut["n_tokens_left"]), (0, (n_ids - 1) % 7))
+
+    def test_blank_lines_part_documents(self):
+        parts = ["one two", "three four five"]
+        n_ids = sum(len(json.loads(self.reply("tokenize", self.model, "--json", part))["ids"]) for part in parts)
+        self.assertEqual(self.judged("\n\n".join(parts), "--documents")["n_tokens"], n_ids + 1 - 1)
+        self.assertNotEqual(self.judged("\n\n".join(parts), "--documents")["perplexity"],
+                            self.judged("\n\n".join(parts))["perplexity"])
+
+
 class Tokenize(ProgramTest):
     def test_json(self):
         out = json.loads(self.reply("tokenize", self.model, "hé<|im_end|>", "--json"))
