@@ -12,11 +12,11 @@ namespace {
 /// Older configs are those of a wider family of models, of which this is one point.
 void refuse_other_layers(ConfigReader& config) {
   if (const Json* types = config.raw("attn_type_list")) {
-    for (const Json& type : types->items()) {
-      if (type != Json(1)) {
-        config.fail(unsupported("[model] config.json: attn_type_list holds " + type.dump() +
-                                "; only 1 (softmax attention) is handled"));
-      }
+    bool softmax = types->is_array();
+    for (const Json& type : types->items()) softmax = softmax && type == Json(1);
+    if (!softmax) {
+      config.fail(unsupported("[model] config.json: attn_type_list is " + types->dump().substr(0, 80) +
+                              "; only a list of 1 (softmax attention) is handled"));
     }
   }
   config.must_be("use_qk_norm", Json(true));

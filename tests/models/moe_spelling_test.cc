@@ -123,6 +123,7 @@ TEST(MoeRefusals, NameTheKeyTheValueAndWhatIsHandled) {
        {"rope_type", "ntk", "yarn"}},
       {R"({"model_type": "minimax_m2", "head_dim": 8, "attn_type_list": [0, 1, 1, 1]})",
        {"attn_type_list", "0", "1"}},
+      {R"({"model_type": "minimax_m2", "head_dim": 8, "attn_type_list": 1})", {"attn_type_list", "list"}},
       {R"({"model_type": "minimax_m2", "head_dim": 8, "scoring_func": "softmax"})",
        {"scoring_func", "softmax", "sigmoid"}},
       {R"({"model_type": "exaone_moe", "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8,
