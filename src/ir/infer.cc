@@ -134,6 +134,8 @@ struct Inference {
       return invalid_argument("[graph] " + std::to_string(op.n_heads) + " heads cannot share " +
                               std::to_string(slot.n_kv_heads) + " kv heads");
     }
+    SKUA_RETURN_IF_ERROR(vector_of(op.sinks, op.n_heads));
+    if (op.window < 0 || op.chunk < 0) return invalid_argument("[graph] a window or chunk below 0");
     return Types{{Lead::kTokens, int64_t{op.n_heads} * slot.v_dim, storage}};
   }
   Result<Types> operator()(const HeadLinear& op) const {

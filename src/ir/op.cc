@@ -148,6 +148,7 @@ std::vector<WeightId> op_weights(const Op& op) {
                    append(out, o.gate);
                    append(out, o.up);
                  },
+                 [&](const Attention& o) { append(out, o.sinks); },
                  [&](const HeadLinear& o) { out.push_back(o.weight); },
                  [&](const CausalConv& o) {
                    out.push_back(o.weight);

@@ -85,15 +85,26 @@ struct KvWrite {
 };
 
 /// Causal attention of q [T, n_heads * k_dim] over the slot, as stored, including this step's own rows.
-/// score = softcap(scale * q.k); query at p sees keys in (p - window, p]; window 0 = unbounded; softcap 0 =
-/// none. A row with no allowed key gives 0. Output [T, n_heads * v_dim].
+/// score = softcap(scale * q.k); query at p sees keys in (p - window, p], of these only the ones in its own
+/// chunk [p - p mod chunk, p]; window or chunk 0 = unbounded; softcap 0 = none. A head's sink is one more
+/// score in the softmax whose value is zero: it takes weight, and is neither scaled nor capped. A row with no
+/// allowed key gives 0. Output [T, n_heads * v_dim]. Source of sinks: arXiv:2309.17453, gpt-oss model card.
 struct Attention {
   SlotId slot;
   int32_t n_heads = 0;
   float scale = 1.0f;
   int32_t window = 0;
   float softcap = 0.0f;
+  int32_t chunk = 0;
+  std::optional<WeightId> sinks = {};  // [1, n_heads]
 };
+
+/// The first position that a query at `position` may see.
+inline int64_t first_key(int64_t position, int64_t window, int64_t chunk) {
+  int64_t first = window > 0 && position >= window ? position - window + 1 : 0;
+  if (chunk > 0 && position - position % chunk > first) first = position - position % chunk;
+  return first;
+}
 
 /// y[t, head * rows + n] = sum_k x[t, head * in + k] w[head * rows + n, k]: one small matrix per head. The
 /// weight is [n_heads * rows, in], x is [T, n_heads * in].
@@ -295,11 +306,12 @@ struct MatchMagnitude {
   float min_square = 1e-5f;
 };
 
-/// y = x * factors[min(position / stride, last)]. Reads step input kPositions. Attention temperatures that
-/// grow with the position.
+/// y = x * factors[min((position + offset) / stride, last)]. Reads step input kPositions. Attention
+/// temperatures that grow with the position.
 struct PositionScale {
   int32_t stride = 1;
   std::vector<float> factors;
+  int32_t offset = 0;
 };
 
 /// y = cap * tanh(x / cap).

@@ -1,6 +1,7 @@
 // Attention, gated MLP and output head as most decoder families have them.
 #include "models/blocks.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace skua {
@@ -112,8 +113,10 @@ void write_kv(GraphBuilder& b, const AttentionBlock& block, ValueId x, const Qkv
 }  // namespace
 
 SlotId attention_slot(GraphBuilder& b, const AttentionBlock& block) {
-  return b.slot({block.window > 0 ? SlotKind::kWindow : SlotKind::kFull, block.layer, block.n_kv_heads,
-                 block.head_dim, block.head_dim, block.window, b.numerics().kv});
+  const int32_t kept = block.window > 0 && block.chunk > 0 ? std::min(block.window, block.chunk)
+                                                           : std::max(block.window, block.chunk);
+  return b.slot({kept > 0 ? SlotKind::kWindow : SlotKind::kFull, block.layer, block.n_kv_heads,
+                 block.head_dim, block.head_dim, kept, b.numerics().kv});
 }
 
 ValueId stored_as(GraphBuilder& b, std::string_view label, ValueId x, DType from, DType storage) {
@@ -152,8 +155,10 @@ ValueId attention_block(GraphBuilder& b, const AttentionBlock& block, ValueId x,
                           : static_cast<float>(1.0 / std::sqrt(static_cast<double>(block.head_dim)));
   const DType input = b.numerics().matmul_input;
   const bool gated = !block.gate_name.empty();
-  ValueId mixed = b.attention("attend", q, {slot, block.n_heads, scale, block.window, block.softcap},
-                              gated ? DType::kF32 : input);
+  Attention attend{slot, block.n_heads, scale, block.window, block.softcap, block.chunk};
+  if (!block.sinks_name.empty())
+    attend.sinks = b.vector(block.prefix + "." + block.sinks_name, block.n_heads);
+  ValueId mixed = b.attention("attend", q, attend, gated ? DType::kF32 : input);
   if (gated) {
     const Linear weights =
         block.gate_name == block.q_name

@@ -58,6 +58,8 @@ struct AttentionBlock {
   std::optional<RmsNorm> qk_norm;  // weights q_norm_name and k_norm_name; its `weight` is filled in here
   float scale = 0.0f;              // 0 = 1 / sqrt(head_dim)
   int32_t window = 0;              // 0 = all earlier tokens
+  int32_t chunk = 0;               // 0 = none; else keys of the query's own chunk alone
+  std::string sinks_name;          // a score per head that takes weight and gives nothing; empty = none
   float softcap = 0.0f;
   QkNormAt qk_norm_at = QkNormAt::kBeforeRope;
   QkNormOver qk_norm_over = QkNormOver::kHead;

@@ -1,10 +1,12 @@
 // Gemma 4 text: sliding and full layers of different head sizes, values normed (on full layers made of the
-// keys), the last layers may share keys and values, per-layer embeddings, one learned factor per layer.
+// keys), the last layers may share keys and values, per-layer embeddings, one learned factor per layer; some
+// models have experts beside every dense MLP.
 // Sources: transformers modeling_gemma4.py and configuration_gemma4.py (5.17).
 #include <cmath>
 
 #include "models/decoder_config.h"
 #include "models/families.h"
+#include "models/moe.h"
 #include "models/per_layer_input.h"
 #include "models/rope_scaling.h"
 
@@ -60,8 +62,8 @@ class Gemma4 final : public Model {
     if (config.text_or("use_bidirectional_attention", "vision") != "vision") {  // concerns image tokens only
       config.must_be("use_bidirectional_attention", Json("vision"));
     }
-    config.must_be("enable_moe_block", Json(false));
-    config.ignore({"hidden_act", "moe_intermediate_size", "num_experts", "top_k_experts"});
+    model->read_experts(config);
+    config.ignore({"hidden_act"});
     read_windows(config, c, config.count_or("sliding_window", 512),
                  [&](int32_t layer) { return (layer + 1) % 6 != 0; });
     model->shapes_ = read_shapes(config, c, model->full_values_);
@@ -119,6 +121,46 @@ class Gemma4 final : public Model {
   }
 
  private:
+  void read_experts(ConfigReader& config) {
+    MoeBlock moe;
+    moe.d_model = config_.info.d_model;
+    moe.act = act_;
+    if (!config.flag_or("enable_moe_block", false)) {
+      config.ignore({"moe_intermediate_size", "num_experts", "top_k_experts"});
+      return;
+    }
+    moe.d_ff = config.count("moe_intermediate_size");
+    moe.n_experts = config.count("num_experts");
+    moe.router.top_k = config.count("top_k_experts");
+    moe.router.normalize = MoeRouter::Normalize::kYes;
+    moe.names.stacked = "experts.switch_glu";
+    experts_ = moe;
+  }
+
+  /// Routed experts beside the dense MLP, whose result is `dense`: each has a norm of its own; router and
+  /// experts look at the stream `x` itself.
+  ValueId add_experts(GraphBuilder& b, const std::string& p, ValueId x, ValueId dense) const {
+    const ModelInfo& m = config_.info;
+    const auto norm = [&](const char* label, const char* name, ValueId in, DType storage) {
+      return norm_block(b, label, {.eps = config_.eps}, p + "." + name, m.d_model, in, storage);
+    };
+    MoeBlock block = *experts_;
+    block.prefix = p;
+    MoeRouter router = block.router;
+    router.weight = router_weight(b, p + ".router.proj.weight", block.n_experts, m.d_model);
+    router.expert_scale = b.vector(p + ".router.per_expert_scale", block.n_experts);
+    ValueId seen = b.rms_norm("router_norm", x,
+                              {b.vector(p + ".router.scale", m.d_model), config_.eps, 0.0f, 1}, DType::kF32);
+    seen = b.scale("router_scale", seen, static_cast<float>(1.0 / std::sqrt(static_cast<double>(m.d_model))),
+                   b.numerics().matmul_input);
+    const ValueId routing = b.moe_router("route", seen, router);
+    ValueId y = norm("experts_norm", "pre_feedforward_layernorm_2", x, b.numerics().matmul_input);
+    y = expert_block(b, block, y, routing);
+    y = norm("experts_post_norm", "post_feedforward_layernorm_2", y, DType::kF32);
+    dense = norm("dense_post_norm", "post_feedforward_layernorm_1", dense, DType::kF32);
+    return b.add("experts_add", dense, y, DType::kF32);
+  }
+
   bool shares(int32_t layer) const { return source_[static_cast<size_t>(layer)] != layer; }
 
   ValueId run_layer(GraphBuilder& b, int32_t layer, ValueId x, ValueId angles, ValueId vectors,
@@ -140,6 +182,7 @@ class Gemma4 final : public Model {
     y = norm("mlp_norm", "pre_feedforward_layernorm", x, numerics.matmul_input);
     const int32_t d_ff = shares(layer) && shared_d_ff_ > 0 ? shared_d_ff_ : m.d_ff;
     y = mlp_block(b, {p + ".mlp", m.d_model, d_ff, act_, false}, y);
+    if (experts_) y = add_experts(b, p, x, y);
     y = norm("mlp_post_norm", "post_feedforward_layernorm", y, numerics.residual);
     x = b.add("mlp_add", x, y, numerics.residual);
     if (per_layer_.width > 0) {
@@ -172,6 +215,7 @@ class Gemma4 final : public Model {
   int32_t shared_d_ff_ = 0;         // of layers that share keys; 0 = as the others
   Values full_values_ = Values::kProjected;
   Act act_ = Act::kGeluTanh;
+  std::optional<MoeBlock> experts_;
   float softcap_ = 0.0f;
   bool attention_bias_ = false;
 };

@@ -7,27 +7,46 @@ namespace skua {
 namespace {
 
 /// One of the three matrices of every expert: [rows, cols] each, stacked. `fused` is the tensor in which
-/// transformers 5 holds it, whose blocks have `fused_rows` rows, ours from `fused_first` on.
+/// transformers 5 holds it, `n_parts` of them side by side, ours the `part`-th.
 struct ExpertMatrix {
   std::string name;      // of the checkpoint: "gate_proj", "w1"
   std::string mlx_name;  // "gate_proj"
   std::string fused;     // "experts.gate_up_proj"
   int64_t rows, cols;    // of one expert
-  int64_t fused_rows, fused_first;
+  int64_t n_parts, part;
 };
+
+/// The blocks of the fused tensor; `cols` = 1: those of its biases.
+BlockSource fused_source(const MoeBlock& block, const ExpertMatrix& m, const std::string& tensor,
+                         int64_t cols) {
+  const int64_t n = block.n_experts, all = m.n_parts * m.rows, first = m.part * m.rows;
+  const bool in_turn = block.fused == FusedExperts::kInterleavedColumns;
+  if (cols > 1 && block.fused == FusedExperts::kRows) return {{tensor}, n, all, cols, first};
+  return {{tensor}, n, cols, all, in_turn ? m.part : first, in_turn ? m.n_parts : 1, Take::kColumns};
+}
 
 WeightId stacked(GraphBuilder& b, const MoeBlock& block, const ExpertMatrix& m) {
   const int64_t n = block.n_experts;
-  BlockSource single{{}, n, m.rows, m.cols};
-  for (int64_t e = 0; e < n; ++e) {
-    single.tensors.push_back(block.prefix + "." + block.names.experts + "." + std::to_string(e) + "." +
-                             m.name + ".weight");
-  }
-  const std::string name = block.prefix + "." + block.names.experts + "." + m.mlx_name;
-  const BlockSource mlx{{block.prefix + ".switch_mlp." + m.mlx_name + ".weight"}, n, m.rows, m.cols};
+  const std::string experts = block.prefix + "." + block.names.experts + ".", name = experts + m.mlx_name;
+  const BlockSource mlx{
+      {block.prefix + "." + block.names.stacked + "." + m.mlx_name + ".weight"}, n, m.rows, m.cols};
   const BlockSource mlx_own{{name + ".weight"}, n, m.rows, m.cols};
-  const BlockSource fused{{block.prefix + "." + m.fused}, n, m.fused_rows, m.cols, m.fused_first};
+  const BlockSource fused = fused_source(block, m, block.prefix + "." + m.fused, m.cols);
+  if (block.fused != FusedExperts::kRows)
+    return b.weight({name, n * m.rows, m.cols, {mlx_own, fused}, std::nullopt});
+  BlockSource single{{}, n, m.rows, m.cols};
+  for (int64_t e = 0; e < n; ++e)
+    single.tensors.push_back(experts + std::to_string(e) + "." + m.name + ".weight");
   return b.weight({name, n * m.rows, m.cols, {single, mlx, mlx_own, fused}, std::nullopt});
+}
+
+/// The biases of the same rows, one vector for all experts.
+WeightId stacked_bias(GraphBuilder& b, const MoeBlock& block, const ExpertMatrix& m) {
+  const int64_t n = block.n_experts;
+  const std::string name = block.prefix + "." + block.names.experts + "." + m.mlx_name;
+  const BlockSource mlx_own{{name + ".bias"}, n, 1, m.rows, 0, 1, Take::kColumns};
+  const BlockSource fused = fused_source(block, m, block.prefix + "." + m.fused + "_bias", 1);
+  return b.weight({name + "_bias", 1, n * m.rows, {mlx_own, fused}, std::nullopt});
 }
 
 WeightId selection_bias(GraphBuilder& b, const MoeBlock& block, int64_t n) {
@@ -47,23 +66,37 @@ WeightId router_weight(GraphBuilder& b, const std::string& name, int64_t n_exper
 }
 
 ValueId moe_block(GraphBuilder& b, const MoeBlock& block, ValueId x) {
-  const int64_t d = block.d_model, ff = block.d_ff;
   MoeRouter router = block.router;
   const int64_t n_routed = int64_t{block.n_experts} + block.n_identity;
-  router.weight = router_weight(b, block.prefix + "." + block.names.router + ".weight", n_routed, d);
+  const std::string name = block.prefix + "." + block.names.router;
+  router.weight = router_weight(b, name + ".weight", n_routed, block.d_model);
+  if (block.router_bias) router.bias = b.vector(name + ".bias", n_routed);
   if (!block.names.selection_bias.empty()) {
     router.selection_bias = selection_bias(b, block, n_routed);
   }
-  const ValueId routing = b.moe_router("route", x, router);
+  return expert_block(b, block, x, b.moe_router("route", x, router));
+}
+
+ValueId expert_block(GraphBuilder& b, const MoeBlock& block, ValueId x, ValueId routing) {
+  const int64_t d = block.d_model, ff = block.d_ff;
+  const ExpertMatrix gate{block.names.gate, "gate_proj", block.names.all_gate_up, ff, d, 2, 0};
+  const ExpertMatrix up{block.names.up, "up_proj", block.names.all_gate_up, ff, d, 2, 1};
+  const ExpertMatrix down{block.names.down, "down_proj", block.names.all_down, d, ff, 1, 0};
   MoeExperts experts;
-  experts.gate =
-      stacked(b, block, {block.names.gate, "gate_proj", block.names.all_gate_up, ff, d, 2 * ff, 0});
-  experts.up = stacked(b, block, {block.names.up, "up_proj", block.names.all_gate_up, ff, d, 2 * ff, ff});
-  experts.down = stacked(b, block, {block.names.down, "down_proj", block.names.all_down, d, ff, d, 0});
+  experts.gate = stacked(b, block, gate);
+  experts.up = stacked(b, block, up);
+  experts.down = stacked(b, block, down);
+  if (block.biases) {
+    experts.gate_bias = stacked_bias(b, block, gate);
+    experts.up_bias = stacked_bias(b, block, up);
+    experts.down_bias = stacked_bias(b, block, down);
+  }
   experts.n_experts = block.n_experts;
   experts.n_identity = block.n_identity;
-  experts.top_k = router.top_k;
+  experts.top_k = block.router.top_k;
   experts.act = block.act;
+  experts.swiglu_limit = block.swiglu_limit;
+  experts.weigh = block.weigh;
   return b.moe_experts("experts", x, routing, experts, DType::kF32);
 }
 

@@ -16,11 +16,21 @@ struct ExpertNames {
   std::string selection_bias;       // "gate.e_score_correction_bias"; empty = none
   std::string other_bias;           // another name of it
   std::string experts = "experts";  // "experts.3.gate_proj.weight"
+  std::string stacked =
+      "switch_mlp";  // "switch_mlp.gate_proj.weight": all experts in one tensor, as MLX does
   std::string gate = "gate_proj";
   std::string up = "up_proj";
   std::string down = "down_proj";
   std::string all_gate_up = "experts.gate_up_proj";  // of all experts in one tensor: gate, then up
   std::string all_down = "experts.down_proj";
+};
+
+/// How the blocks of experts.gate_up_proj and experts.down_proj lie, in which transformers 5 holds all
+/// experts.
+enum class FusedExperts : uint8_t {
+  kRows,                // [2 d_ff, d_model] with the rows of gate first; down [d_model, d_ff]
+  kColumns,             // transposed, the columns of gate first
+  kInterleavedColumns,  // transposed, columns of gate and up in turn
 };
 
 struct MoeBlock {
@@ -32,11 +42,19 @@ struct MoeBlock {
   Act act = Act::kSilu;
   MoeRouter router;  // its weights are filled in here
   ExpertNames names = {};
+  FusedExperts fused = FusedExperts::kRows;
+  bool router_bias = false;
+  bool biases = false;  // of the experts' matrices
+  float swiglu_limit = 0.0f;
+  MoeExperts::Weigh weigh = MoeExperts::Weigh::kOutput;
 };
 
 /// The routed experts of x [T, d_model]. Reads them one tensor per expert, stacked as MLX does (switch_mlp,
 /// or the experts' own name), or stacked in two tensors (all_gate_up, all_down).
 ValueId moe_block(GraphBuilder& b, const MoeBlock& block, ValueId x);
+
+/// Its second half: the experts of x, mixed by `routing` [T, n_experts + n_identity].
+ValueId expert_block(GraphBuilder& b, const MoeBlock& block, ValueId x, ValueId routing);
 
 /// The router's [n_experts, d_model] weight, decoded at load if it is stored quantized, so that its logits
 /// keep their own f32 chain.

@@ -29,6 +29,7 @@ extern const Family kGlm4Moe;
 extern const Family kGlm4MoeLite;
 extern const Family kGpt2;
 extern const Family kGptNeoX;
+extern const Family kGptOss;
 extern const Family kGranite;
 extern const Family kGraniteMoe;
 extern const Family kGraniteMoeHybrid;
@@ -38,6 +39,7 @@ extern const Family kJamba;
 extern const Family kLfm2;
 extern const Family kLfm2Moe;
 extern const Family kLlama;
+extern const Family kLlama4;
 extern const Family kLongcatFlash;
 extern const Family kMamba2;
 extern const Family kMiniCpm3;
@@ -92,6 +94,7 @@ const Family* const kFamilies[] = {
     &kGlm4MoeLite,       //
     &kGpt2,              //
     &kGptNeoX,           //
+    &kGptOss,            //
     &kGranite,           //
     &kGraniteMoe,        //
     &kGraniteMoeHybrid,  //
@@ -101,6 +104,7 @@ const Family* const kFamilies[] = {
     &kLfm2,              //
     &kLfm2Moe,           //
     &kLlama,             //
+    &kLlama4,            //
     &kLongcatFlash,      //
     &kMamba2,            //
     &kMiniCpm3,          //

@@ -1,7 +1,9 @@
 // Attention rules that other engines got wrong, checked by numbers that can be worked out by hand.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "backend/backends.h"
 #include "backend/op_harness.h"
@@ -14,6 +16,8 @@ namespace {
 struct Line {
   int32_t window = 0;
   float softcap = 0.0f;
+  int32_t own_chunk = 0;  // Attention::chunk
+  std::optional<double> sink = {};
   std::vector<int32_t> chunks;
   double (*q)(int32_t) = [](int32_t) { return 0.0; };
   double (*k)(int32_t) = [](int32_t) { return 0.0; };
@@ -23,11 +27,13 @@ struct Line {
 /// Attention output by position.
 std::vector<double> attend(Backend& backend, const Line& line) {
   CaseBuilder b("line");
-  const SlotId slot =
-      b.slot({line.window > 0 ? SlotKind::kWindow : SlotKind::kFull, 0, 1, 1, 1, line.window, DType::kF32});
+  const int32_t kept = std::max(line.window, line.own_chunk);
+  const SlotId slot = b.slot({kept > 0 ? SlotKind::kWindow : SlotKind::kFull, 0, 1, 1, 1, kept, DType::kF32});
   for (int i = 0; i < 3; ++i) b.input(1);
   b.node(KvWrite{slot}, {ValueId(0), ValueId(1)});
-  const ValueId out = b.node(Attention{slot, 1, 1.0f, line.window, line.softcap}, {ValueId(2)});
+  Attention attention{slot, 1, 1.0f, line.window, line.softcap, line.own_chunk};
+  if (line.sink) attention.sinks = b.weight(plain_weight(DType::kF32, 1, 1, {*line.sink}));
+  const ValueId out = b.node(attention, {ValueId(2)});
   int32_t position = 0;
   std::vector<int32_t> pages;
   for (int32_t page = 0; page < 16; ++page) pages.push_back(page);
@@ -88,6 +94,53 @@ TEST_P(AttentionRules, SoftcapActsOnTheScaledScoreInPromptAndDecode) {
     line.softcap = 0.0f;
     EXPECT_NEAR(attend(*backend_, line)[1], 1.0 / (1.0 + std::exp(-4.0)), 1e-6);
   }
+}
+
+TEST_P(AttentionRules, ChunkOf16StartsAnewAtEveryMultipleOf16) {
+  for (const std::vector<int32_t>& chunks : {std::vector<int32_t>{33}, {15, 2, 15, 1}, {32, 1}}) {
+    Line line{.own_chunk = 16, .chunks = chunks};
+    line.v = [](int32_t p) { return p == 15 || p == 16 ? 1.0 : 0.0; };
+    const std::vector<double> y = attend(*backend_, line);
+    EXPECT_EQ(y[14], 0.0);
+    EXPECT_NEAR(y[15], 1.0 / 16, 1e-7);
+    EXPECT_EQ(y[16], 1.0);  // sees itself alone
+    EXPECT_NEAR(y[17], 1.0 / 2, 1e-7);
+    EXPECT_NEAR(y[31], 1.0 / 16, 1e-7);
+    EXPECT_EQ(y[32], 0.0);
+  }
+}
+
+TEST_P(AttentionRules, ChunkAndWindowTogetherGiveTheNearerBorder) {
+  Line line{.window = 4, .own_chunk = 16, .chunks = {20}};
+  line.v = [](int32_t p) { return static_cast<double>(p); };
+  const std::vector<double> y = attend(*backend_, line);
+  EXPECT_NEAR(y[15], 13.5, 1e-5);  // 12 .. 15
+  EXPECT_NEAR(y[17], 16.5, 1e-5);  // 16, 17: the chunk is nearer
+  EXPECT_NEAR(y[19], 17.5, 1e-5);  // 16 .. 19
+}
+
+TEST_P(AttentionRules, SinkTakesWeightNeitherScaledNorCapped) {
+  const double sink = std::log(3.0);  // weighs as much as three keys of score 0
+  for (const std::vector<int32_t>& chunks : {std::vector<int32_t>{300}, {290, 9, 1}}) {
+    Line line{.softcap = 0.5f, .sink = sink, .chunks = chunks};
+    line.v = [](int32_t) { return 1.0; };
+    const std::vector<double> y = attend(*backend_, line);
+    for (const size_t p : {size_t{0}, size_t{1}, size_t{63}, size_t{256}, size_t{299}}) {
+      const double keys = static_cast<double>(p) + 1;
+      EXPECT_NEAR(y[p], keys / (keys + 3), 1e-6) << p;
+    }
+  }
+}
+
+TEST_P(AttentionRules, SinkFarAboveOrBelowNeitherOverflowsNorVanishes) {
+  Line line{.sink = 500.0, .chunks = {3}};
+  line.v = [](int32_t) { return 1.0; };
+  EXPECT_EQ(attend(*backend_, line)[2], 0.0);
+  line.sink = -500.0;
+  EXPECT_NEAR(attend(*backend_, line)[2], 1.0, 1e-7);
+  line.q = line.k = [](int32_t) { return 30.0; };  // scores of 900 against a sink of 900
+  line.sink = 900.0;
+  EXPECT_NEAR(attend(*backend_, line)[2], 3.0 / 4.0, 1e-4);
 }
 
 TEST_P(AttentionRules, ScoresFarApartNeitherOverflowNorVanish) {

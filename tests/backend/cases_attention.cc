@@ -1,4 +1,5 @@
 // Cases of the cache and of attention: the graph writes k and v, then attends.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -15,22 +16,28 @@ struct Shape {
   int32_t v_dim = 16;
   int32_t window = 0;
   float softcap = 0.0f;
+  int32_t chunk = 0;
+  double sinks = 0.0;  // size of the heads' sinks; 0 = none
 };
 
 /// Input ids: k = 0, v = 1, q = 2.
 CaseBuilder graph_of(const std::string& name, const Shape& shape) {
   CaseBuilder b("attention " + name + " (" + std::to_string(shape.n_heads) + "/" +
                 std::to_string(shape.n_kv_heads) + " heads, " + std::to_string(shape.k_dim) + "/" +
-                std::to_string(shape.v_dim) + ", window " + std::to_string(shape.window) + ")");
-  const SlotId slot = b.slot({shape.window > 0 ? SlotKind::kWindow : SlotKind::kFull, 0, shape.n_kv_heads,
-                              shape.k_dim, shape.v_dim, shape.window, DType::kF32});
+                std::to_string(shape.v_dim) + ", window " + std::to_string(shape.window) + ", chunk " +
+                std::to_string(shape.chunk) + (shape.sinks > 0 ? ", sinks" : "") + ")");
+  const int32_t kept = std::max(shape.window, shape.chunk);
+  const SlotId slot = b.slot({kept > 0 ? SlotKind::kWindow : SlotKind::kFull, 0, shape.n_kv_heads,
+                              shape.k_dim, shape.v_dim, kept, DType::kF32});
   const ValueId k = b.input(int64_t{shape.n_kv_heads} * shape.k_dim);
   const ValueId v = b.input(int64_t{shape.n_kv_heads} * shape.v_dim);
   const ValueId q = b.input(int64_t{shape.n_heads} * shape.k_dim);
   b.node(KvWrite{slot}, {k, v});
-  b.node(Attention{slot, shape.n_heads, static_cast<float>(1.0 / std::sqrt(shape.k_dim)), shape.window,
-                   shape.softcap},
-         {q});
+  Attention attention{slot,         shape.n_heads, static_cast<float>(1.0 / std::sqrt(shape.k_dim)),
+                      shape.window, shape.softcap, shape.chunk};
+  if (shape.sinks > 0)
+    attention.sinks = b.weight(random_weight({FormatKind::kF32}, 1, shape.n_heads, shape.sinks, 99));
+  b.node(attention, {q});
   return b;
 }
 
@@ -111,6 +118,18 @@ std::vector<OpCase> attention_cases() {
   out.push_back(chunks("window 128 to position 500", {.window = 128}, {400, 100, 1}));
   out.push_back(
       chunks("window over several splits", {.n_heads = 2, .n_kv_heads = 1, .window = 600}, {700, 130, 1, 9}));
+  for (int32_t chunk : {1, 8, 63, 64, 65, 300}) {
+    out.push_back(chunks("chunked", {.chunk = chunk}, {6, 1, 1, 1, 1, 60, 130, 1}));
+  }
+  out.push_back(chunks("chunked within a window", {.window = 20, .chunk = 50}, {40, 1, 90, 1}));
+  for (double sinks : {1.0, 40.0}) {
+    out.push_back(chunks("sinks", {.sinks = sinks}, {66, 2, 1}));
+    out.push_back(chunks("sinks over several splits", {.n_heads = 5, .n_kv_heads = 1, .sinks = sinks},
+                         {290, 9, 1, 300}, 4.0));
+    out.push_back(chunks("sinks", {.window = 8, .softcap = 5.0f, .sinks = sinks}, {6, 1, 1, 1, 80, 1}));
+  }
+  out.push_back(strangers({.chunk = 32, .sinks = 2.0}));
+  out.push_back(not_resident({.sinks = 2.0}));
   out.push_back(strangers(plain));
   out.push_back(strangers({.window = 20}));
   out.push_back(shared_prefix(plain));

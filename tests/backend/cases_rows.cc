@@ -70,10 +70,11 @@ OpCase ids_past_the_table(int32_t n_tokens, int64_t width) {
   return b.take();
 }
 
-OpCase position_scale(int32_t n_tokens, int64_t width) {
-  CaseBuilder b("position_scale " + std::to_string(n_tokens) + " x " + std::to_string(width));
+OpCase position_scale(int32_t n_tokens, int64_t width, int32_t offset) {
+  CaseBuilder b("position_scale " + std::to_string(n_tokens) + " x " + std::to_string(width) + " from " +
+                std::to_string(offset));
   const ValueId x = b.input(width);
-  b.node(PositionScale{8, {1.0f, 1.069f, 1.11f}}, {x});
+  b.node(PositionScale{8, {1.0f, 1.069f, 1.11f}, offset}, {x});
   CaseStep& step = b.step(n_tokens, 16);
   for (int32_t t = 0; t < n_tokens; ++t) step.positions.push_back(t * 7);  // reaches past the last factor
   return b.take();
@@ -219,7 +220,7 @@ std::vector<OpCase> row_cases() {
     out.push_back(scale_by(tokens, width, width));
     out.push_back(scale_columns(tokens, width));
     out.push_back(wide_group_norm(tokens, width, 3));
-    out.push_back(position_scale(tokens, width));
+    for (const int32_t offset : {0, 1}) out.push_back(position_scale(tokens, width, offset));
     out.push_back(weighted_sum(tokens, width, 0, 1.0f, 1));
     out.push_back(weighted_sum(tokens, width, 3, 0.0f, 4));
     for (double scale : {1.0, 1e-4}) {

@@ -592,15 +592,15 @@ class Bounds {
     double k_norm = 0;
     double v_max = 0;
     double n_keys = 0;
-    const int64_t first = op.window > 0 ? std::max<int64_t>(0, position - op.window + 1) : 0;
-    for (int64_t key = first; key <= position; ++key) {
+    for (int64_t key = first_key(position, op.window, op.chunk); key <= position; ++key) {
       const auto row = cache_[op.slot.value()].find(cell(seq, key));
       if (row == cache_[op.slot.value()].end()) continue;
       k_norm = std::max(k_norm, row->second.k_norm[kv_head]);
       v_max = std::max(v_max, row->second.v_max[kv_head]);
       n_keys += 1;
     }
-    const double score = std::abs(op.scale) * q_norm * k_norm;
+    double score = std::abs(op.scale) * q_norm * k_norm;
+    if (op.sinks) score = std::max(score, std::abs(weight(*op.sinks).row(0)[static_cast<size_t>(head)]));
     const double slack = v_max * u_ * (2 * (slot.k_dim / 8.0 + 8) * score + n_keys / 4 + 32);
     for (int64_t i = 0; i < slot.v_dim; ++i) {
       (*slack_)[static_cast<size_t>((token * op.n_heads + head) * slot.v_dim + i)] = slack;

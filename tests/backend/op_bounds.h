@@ -15,7 +15,7 @@ namespace skua::test {
 ///   |b sin|, 2 act_mul        |y| (silu, relu) or |gate up| (gelu: cancels for negative x), 8;  softcap |y|,
 ///   8 gated_linear   the linears' errors through act(g) u, |act'| <= 1.13, plus the rounding of both
 ///   products attention      max |v| (2 (k_dim/8 + 8) S_score + n_keys/4 + 32), S_score = |scale| |q||k|
-///   (Euclidean) at most
+///   (Euclidean) at most, or the sink's size
 std::vector<double> slack_of(const OpCase& op_case, const std::vector<StepValues>& exact, ValueId output,
                              double u_acc);
 

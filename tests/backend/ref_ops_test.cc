@@ -205,6 +205,30 @@ TEST(RefOps, AttentionWeighsValuesBySoftmaxAndHeadsShareKvHeadsInOrder) {
       {100, 100, 7, 7, mix(1, 3, 100, 200), mix(-1, -3, 100, 200), mix(1, 3, 7, 8), mix(-1, -3, 7, 8)}, 1e-5);
 }
 
+TEST(RefOps, PositionScaleStepsWherePositionPlusOffsetReachesAMultipleOfTheStride) {
+  CaseBuilder b("position_scale");
+  const ValueId x = b.input(1);
+  b.node(PositionScale{8, {1.0f, 2.0f, 4.0f}, 1}, {x});
+  CaseStep step = tokens(5);
+  step.positions = {0, 6, 7, 15, 1000};
+  expect_near(run(b, step, {{1, 1, 1, 1, 1}}), {1, 1, 2, 4, 4});
+}
+
+TEST(RefOps, AttentionSinkIsAScoreWithoutAValue) {
+  CaseBuilder b("sinks");
+  const SlotId slot = b.slot({SlotKind::kFull, 0, 1, 1, 1, 0, DType::kF32});
+  for (int i = 0; i < 2; ++i) b.input(1);
+  b.input(2);
+  b.node(KvWrite{slot}, {ValueId(0), ValueId(1)});
+  Attention attention{slot, 2, 1.0f};
+  attention.sinks = b.weight(vector_of({0.0, 2.0}));
+  b.node(attention, {ValueId(2)});
+  // Two tokens with k = 1; queries 0 and 1 give scores 0 and 1.
+  const double e = std::exp(1.0), sink = std::exp(double{2.0});
+  expect_near(run(b, tokens(2), {{1, 1}, {4, 6}, {0, 1, 1, 0}}),
+              {4 / 2.0, 4 * e / (e + sink), 10 * e / (2 * e + 1), 10 / (2 + sink)}, 1e-12);
+}
+
 TEST(RefOps, AttentionRowWithoutAnyResidentKeyIsZero) {
   CaseBuilder b = attention(1, 1, 2, 2, 1.0f);
   CaseStep step;

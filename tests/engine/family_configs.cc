@@ -109,6 +109,25 @@ FamilyModel tiny(std::string name, std::string family, const char* own, Format f
   return {std::move(name), std::move(family), config->dump(), format};
 }
 
+std::vector<FamilyModel> mixed_attention_models() {
+  constexpr const char* kGptOss = R"({"model_type": "gpt_oss", "hidden_size": 64, "head_dim": 20,
+      "intermediate_size": 32, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 3,
+      "sliding_window": 33, "num_local_experts": 5, "num_experts_per_tok": 2})";
+  return {
+      tiny("gpt_oss_bf16", "gpt_oss", kGptOss, kBF16Format),
+      tiny("gpt_oss_affine4", "gpt_oss", kGptOss, kAffine4),
+      tiny("llama4_bf16", "llama4", R"({"model_type": "llama4_text", "head_dim": 20, "num_hidden_layers": 4,
+        "num_local_experts": 5, "num_experts_per_tok": 2, "interleave_moe_layer_step": 2, "intermediate_size_mlp": 37,
+        "attention_chunk_size": 50, "no_rope_layers": [1, 0, 1, 1], "floor_scale": 70, "attn_scale": 0.3})",
+           kBF16Format),
+      tiny("gemma4_moe_bf16", "gemma4", R"({"model_type": "gemma4_text", "head_dim": 24, "sliding_window": 33,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "hidden_size_per_layer_input": 0, "layer_types":
+        ["sliding_attention", "full_attention"], "global_head_dim": 40, "enable_moe_block": true, "num_experts": 6,
+        "top_k_experts": 3, "moe_intermediate_size": 19})",
+           kBF16Format),
+  };
+}
+
 std::vector<FamilyModel> dense_family_models() {
   std::vector<FamilyModel> out = first_half();
   for (FamilyModel& model : second_half()) out.push_back(std::move(model));

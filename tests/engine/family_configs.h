@@ -13,4 +13,7 @@ std::vector<FamilyModel> moe_family_models();
 std::vector<FamilyModel> recurrent_sample_models();  // one of each kind
 std::vector<FamilyModel> recurrent_family_models();  // the others
 
+/// Sinks, chunks, experts beside a dense MLP.
+std::vector<FamilyModel> mixed_attention_models();
+
 }  // namespace skua::test

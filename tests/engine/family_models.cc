@@ -159,6 +159,7 @@ std::vector<FamilyModel> sample_family_models() {
       {"gemma3_bf16", "gemma3", kGemma3, {FormatKind::kBF16}},
   };
   for (FamilyModel& model : recurrent_sample_models()) out.push_back(std::move(model));
+  for (FamilyModel& model : mixed_attention_models()) out.push_back(std::move(model));
   return out;
 }
 

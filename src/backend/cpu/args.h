@@ -118,8 +118,10 @@ struct AttentionArgs : OpArgs {
   SlotShape slot;
   int64_t n_heads = 0;
   int64_t window = 0;
+  int64_t chunk = 0;
   float scale = 1.0f;
   float softcap = 0.0f;
+  int sinks_operand = -1;
   int64_t split_tokens = 0;  // tokens whose splits' results fit the shared workspace
   int64_t n_splits = 0;      // of a sequence, at most
 
@@ -264,6 +266,7 @@ struct SliceArgs : OpArgs {
 struct PositionScaleArgs : OpArgs {
   int64_t width = 0;
   int64_t stride = 1;
+  int64_t offset = 0;
   std::vector<float> factors;
 };
 

@@ -265,6 +265,11 @@ struct Chooser {
     args.slot = slot_shape(slot);
     args.n_heads = op.n_heads;
     args.window = op.window;
+    args.chunk = op.chunk;
+    if (op.sinks) {
+      SKUA_RETURN_IF_ERROR(check_vector(*op.sinks));
+      args.sinks_operand = args.weight;
+    }
     args.scale = op.scale;
     args.softcap = op.softcap;
     split_attention(args, op.n_heads, slot);
@@ -552,6 +557,7 @@ struct Chooser {
     place(args, Lead::kTokens);
     args.width = in(0).width;
     args.stride = op.stride;
+    args.offset = op.offset;
     args.factors = op.factors;
     return finish(target.table->position_scale, args, rows(in(0).lead) * static_cast<uint64_t>(in(0).width));
   }

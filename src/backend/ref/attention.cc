@@ -1,7 +1,6 @@
-// Attention: softmax over the allowed keys of a query, as stored in the cache. The query at position p sees
-// keys at (p - window, p] (window 0: all up to p). Keys outside that range and pages -1 are never read, so
-// whatever lies in unwritten cache rows cannot show. The softmax is the plain one: maximum, exponentials,
-// ascending sums.
+// Attention: softmax over the allowed keys of a query, as stored in the cache (first_key() says which). Keys
+// outside that range and pages -1 are never read, so whatever lies in unwritten cache rows cannot show. The
+// softmax is the plain one: maximum, exponentials, ascending sums; a sink takes part in maximum and sum.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -12,7 +11,7 @@ namespace skua::ref {
 namespace {
 
 /// One query head over its keys; writes v_dim values.
-void attend(const Call& call, int64_t token, int64_t head) {
+void attend(const Call& call, const std::vector<double>& sinks, int64_t token, int64_t head) {
   const auto& op = call.op<Attention>();
   const CacheSlot& slot = call.args.slot;
   const int32_t seq = call.ints(StepInput::kTokenSeq)[token];
@@ -21,11 +20,12 @@ void attend(const Call& call, int64_t token, int64_t head) {
   const double* q = call.input(0).row(token) + head * slot.k_dim;
 
   const int64_t position = cache_position(call.seqs()[seq], token);
-  const int64_t first = op.window > 0 ? std::max<int64_t>(0, position - op.window + 1) : 0;
   std::vector<double> scores;
   std::vector<const double*> values;
-  double maximum = -std::numeric_limits<double>::infinity();
-  for (int64_t key = first; key <= position; ++key) {
+  const double sink =
+      sinks.empty() ? -std::numeric_limits<double>::infinity() : sinks[static_cast<size_t>(head)];
+  double maximum = sink;
+  for (int64_t key = first_key(position, op.window, op.chunk); key <= position; ++key) {
     const CacheRow row = cache.at(key);
     if (row.k == nullptr) continue;
     double score = double{op.scale} * dot(q, row.k + kv_head * slot.k_dim, slot.k_dim);
@@ -36,7 +36,7 @@ void attend(const Call& call, int64_t token, int64_t head) {
   }
 
   std::vector<double> mixed(static_cast<size_t>(slot.v_dim), 0.0);
-  double total = 0.0;
+  double total = sinks.empty() ? 0.0 : std::exp(sink - maximum);
   for (size_t key = 0; key < scores.size(); ++key) {
     const double weight = std::exp(scores[key] - maximum);
     total += weight;
@@ -51,9 +51,10 @@ void attend(const Call& call, int64_t token, int64_t head) {
 }  // namespace
 
 void attention(const Call& call) {
-  const int64_t n_heads = call.op<Attention>().n_heads;
-  for_each(call.pool, call.input(0).n * n_heads,
-           [&](int64_t unit) { attend(call, unit / n_heads, unit % n_heads); });
+  const auto& op = call.op<Attention>();
+  const std::vector<double> sinks = op.sinks ? call.weight_row(0, 0) : std::vector<double>{};
+  for_each(call.pool, call.input(0).n * op.n_heads,
+           [&](int64_t unit) { attend(call, sinks, unit / op.n_heads, unit % op.n_heads); });
 }
 
 }  // namespace skua::ref

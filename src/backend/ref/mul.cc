@@ -29,7 +29,8 @@ void position_scale(const Call& call) {
   const Rows x = call.input(0);
   const Rows y = call.output(0);
   for_each(call.pool, y.n, [&](int64_t t) {
-    const auto step = std::min(static_cast<size_t>(positions[t] / op.stride), op.factors.size() - 1);
+    const auto step =
+        std::min(static_cast<size_t>((int64_t{positions[t]} + op.offset) / op.stride), op.factors.size() - 1);
     for (int64_t i = 0; i < y.width; ++i) y.store(t, i, x.row(t)[i] * double{op.factors[step]});
   });
 }

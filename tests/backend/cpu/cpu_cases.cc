@@ -63,7 +63,10 @@ OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& l
       {.kind = SlotKind::kFull, .n_kv_heads = shape.n_kv_heads, .k_dim = shape.k_dim, .v_dim = shape.v_dim});
   b.node(KvWrite{slot}, {k, v});
   const float scale = 2.0f / std::sqrt(static_cast<float>(shape.k_dim));
-  b.node(Attention{slot, shape.n_heads, scale, shape.window, shape.softcap}, {q});
+  Attention attention{slot, shape.n_heads, scale, shape.window, shape.softcap, shape.chunk};
+  if (shape.sinks > 0)
+    attention.sinks = b.weight(random_weight({FormatKind::kF32}, 1, shape.n_heads, shape.sinks, 39));
+  b.node(attention, {q});
   const int32_t total = std::accumulate(lengths.begin(), lengths.end(), 0);
   std::vector<int32_t> pages(static_cast<size_t>(total / kPageTokens + 1));
   std::iota(pages.begin(), pages.end(), 0);

@@ -29,6 +29,8 @@ OpCase linear_case(const Format& format, int32_t tokens, int64_t cols, int64_t r
 struct AttentionShape {
   int32_t n_heads = 9, n_kv_heads = 3, k_dim = 64, v_dim = 64, window = 0;
   float softcap = 0.0f;
+  int32_t chunk = 0;
+  double sinks = 0.0;  // size of the heads' sinks; 0 = none
 };
 /// One sequence of sum(lengths) tokens, in chunks of these lengths.
 OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& lengths);

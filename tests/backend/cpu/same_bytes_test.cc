@@ -131,14 +131,17 @@ TEST_P(LongContext, StaysWithinTheBoundOfFloat64) {
   EXPECT_TRUE(verdict.pass()) << verdict.text();
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, LongContext,
-                         testing::Values(AttentionShape{}, AttentionShape{.window = 500},
-                                         AttentionShape{
-                                             .n_heads = 4, .n_kv_heads = 1, .k_dim = 40, .v_dim = 72},
-                                         AttentionShape{.n_heads = 2, .n_kv_heads = 2, .softcap = 30.0f}),
-                         [](const testing::TestParamInfo<AttentionShape>& param) {
-                           return "shape" + std::to_string(param.index);
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, LongContext,
+    testing::Values(AttentionShape{}, AttentionShape{.window = 500},
+                    AttentionShape{.n_heads = 4, .n_kv_heads = 1, .k_dim = 40, .v_dim = 72},
+                    AttentionShape{.n_heads = 2, .n_kv_heads = 2, .softcap = 30.0f},
+                    AttentionShape{.sinks = 8.0},
+                    AttentionShape{.n_heads = 8, .n_kv_heads = 1, .window = 500, .sinks = 8.0},
+                    AttentionShape{.n_heads = 6, .n_kv_heads = 2, .chunk = 700}),
+    [](const testing::TestParamInfo<AttentionShape>& param) {
+      return "shape" + std::to_string(param.index);
+    });
 
 /// Sequence 0 of a batch of strangers against the same sequence alone.
 TEST(CpuAttention, AStrangerInTheBatchDoesNotShow) {

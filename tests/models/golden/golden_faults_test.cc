@@ -81,6 +81,21 @@ std::vector<Fault> faults() {
            for (size_t i = v.size() - 64; i < v.size(); ++i) v[i] = 0;
          });
        }},
+      {"one head's sink", "gpt_oss",
+       [](Case& c) { change_tensor(c, "model.layers.1.self_attn.sinks", [](auto& v) { v[3] += 0.02f; }); }},
+      {"yarn factor 1 % off", "gpt_oss", [](Case& c) { set_rope(c, "factor", 31.7); }},
+      {"one expert's bias", "gpt_oss",
+       [](Case& c) {
+         change_tensor(c, "model.layers.2.mlp.experts.gate_up_proj_bias", [](auto& v) { v[257] += 0.02f; });
+       }},
+      {"chunk one wider", "llama4_text", [](Case& c) { set(c, "attention_chunk_size", 17); }},
+      {"norms of queries left out", "llama4_text", [](Case& c) { set(c, "use_qk_norm", false); }},
+      {"another layer that does not rotate", "llama4_text",
+       [](Case& c) { set(c, "no_rope_layers", *parse_json("[0, 1, 0]")); }},
+      {"one expert's scale", "gemma4_text_moe",
+       [](Case& c) {
+         change_tensor(c, "model.layers.3.router.per_expert_scale", [](auto& v) { v[5] *= 1.05f; });
+       }},
       {"a generated token of the reference", "qwen2", [](Case& c) { c.expected.greedy[20] ^= 1; }},
       {"one prompt logit", "llama", [](Case& c) { c.expected.logits.back() += 1e-3f; }},
       {"one decode logit", "llama", [](Case& c) { c.expected.step_logits.back() += 1e-3f; }},

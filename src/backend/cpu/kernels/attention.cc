@@ -26,6 +26,7 @@ float higher(float old_max, float other) { return other <= old_max ? old_max : o
 /// One query's view of the open split.
 struct Query {
   const float* q = nullptr;
+  int64_t head = 0;
   int64_t pos = 0;    // -1: sees nothing
   int64_t first = 0;  // first key it may see
   float max = kNothing;
@@ -66,7 +67,20 @@ void merge(Merged& merged, float split_max, float split_sum, const float* split_
   merged.max = new_max;
 }
 
-void finish(const Merged& merged, int64_t v_dim, float* out) {
+/// A sink joins as one more split, after all others: a score in base 2 whose value is zero.
+void merge_sink(Merged& merged, float sink, int64_t v_dim) {
+  constexpr float kLog2E = 1.44269504f;
+  const float score = sink * kLog2E;
+  const float sink_max = __builtin_ceilf(score), new_max = higher(merged.max, sink_max);
+  float weight[16];
+  store(weight, exp2(splat(score) - splat(new_max)));
+  const float factor = rescale(merged.max, new_max);
+  merged.sum = merged.sum * factor + weight[0];
+  scale_row(merged.acc, v_dim, factor);
+  merged.max = new_max;
+}
+
+void write_mean(const Merged& merged, int64_t v_dim, float* out) {
   for (int64_t d = 0; d < v_dim; d += 16) {
     const int64_t n = min_of(int64_t{16}, v_dim - d);
     const V16 y = merged.max == kNothing ? zero() : load_part(merged.acc + d, n) / splat(merged.sum);
@@ -101,6 +115,22 @@ struct Kernel {
     return pos < seq.kv_len ? pos : -1;  // a padded row sees nothing
   }
 
+  /// The first position that a query at `pos` sees: of its window, and of its chunk.
+  int64_t first_seen(int64_t pos) const {
+    int64_t first = args.window > 0 ? max_of(pos - args.window + 1, int64_t{0}) : 0;
+    if (args.chunk > 0) first = max_of(pos - pos % args.chunk, first);
+    return first;
+  }
+
+  /// Writes the result of one query head, all its splits merged.
+  void finish(Merged& merged, int64_t head, float* to) const {
+    if (args.sinks_operand >= 0) {
+      const auto* sinks = reinterpret_cast<const float*>(call.operands[args.sinks_operand]);
+      merge_sink(merged, sinks[head], v_dim());
+    }
+    write_mean(merged, v_dim(), to);
+  }
+
   /// The two parts of one head's query side by side, as latent rows are.
   const float* latent_query(int64_t at, float* to) const {
     const int64_t rank = v_dim(), rope = args.slot.k_dim;
@@ -114,8 +144,9 @@ struct Kernel {
     const int64_t pos = position(t), at = t * args.n_heads + head;
     const bool latent = args.slot.order == PageOrder::kLatent;
     return {.q = latent ? latent_query(at, scores + kPageTokens) : call.input(0) + at * args.slot.k_dim,
+            .head = head,
             .pos = pos,
-            .first = args.window > 0 ? max_of(pos - args.window + 1, int64_t{0}) : 0,
+            .first = first_seen(pos),
             .sum = zero(),
             .acc = acc,
             .scores = scores};
@@ -220,7 +251,7 @@ struct Kernel {
         open_split(queries[i]);
       }
     }
-    for (int i = 0; i < n; ++i) finish(merged[i], v_dim(), outs[i]);
+    for (int i = 0; i < n; ++i) finish(merged[i], queries[i].head, outs[i]);
   }
 
   /// All queries of heads [head, head + n_heads) (of one kv head) of tokens [begin, end).
@@ -282,7 +313,7 @@ struct Kernel {
       const float* result = split_result(t, head, split);
       if (result[0] != kNothing) merge(merged, result[0], result[1], result + 2, v_dim());
     }
-    finish(merged, v_dim(), out(t, head));
+    finish(merged, head, out(t, head));
   }
 };
 

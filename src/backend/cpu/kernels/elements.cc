@@ -102,7 +102,7 @@ void position_scale(const KernelCall& kernel_call) {
   const auto last = static_cast<int64_t>(call.args.factors.size()) - 1;
   call.ranges(call.n_rows(), row_grain(width), [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
-      const int64_t step = min_of(positions[t] / call.args.stride, last);
+      const int64_t step = min_of((positions[t] + call.args.offset) / call.args.stride, last);
       const V16 factor = splat(call.args.factors.data()[step]);
       const float* x = call.input(0) + t * width;
       float* y = call.output(0) + t * width;
