@@ -134,6 +134,12 @@ Result<LoadedModel> load_model(const Checkpoint& checkpoint, Backend& backend, C
       if (users[name]++ == 0) total += checkpoint.find(name)->bytes;
     }
   }
+  for (const WeightDecl& decl : out.graph.weights) {
+    if (!drops_values(checkpoint, decl)) continue;
+    out.report.warnings.push_back("row " + std::to_string(*decl.zero_row) + " of " + decl.name +
+                                  ", that of the padding token, is read as zero, as the reference reads it; "
+                                  "the checkpoint holds other values there");
+  }
   if (progress) progress(0, total);
   for (const WeightDecl& decl : out.graph.weights) {
     std::vector<std::byte> copy;

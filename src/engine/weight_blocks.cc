@@ -2,6 +2,7 @@
 // decoded.
 #include "engine/weight_blocks.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace skua {
@@ -102,7 +103,35 @@ EncodedMatrix transposed_blocks(const EncodedMatrix& all, const BlockSource& sou
   return {all.format, rows, cols, {copy.data()}, {static_cast<uint64_t>(cols) * size}, {}, {}, 0};
 }
 
+/// The same matrix with `row` read from zeros in `copy`: zero bytes are zero in every format.
+EncodedMatrix with_zero_row(EncodedMatrix m, int64_t row, std::vector<std::byte>& copy) {
+  uint64_t most = 0;
+  for (int plane = 0; plane < 3; ++plane) most = std::max(most, plane_row_bytes(m.format, plane, m.cols));
+  copy.assign(most, std::byte{0});
+  std::vector<std::array<const std::byte*, 3>> places(static_cast<size_t>(m.rows));
+  for (int64_t r = 0; r < m.rows; ++r) {
+    for (int plane = 0; plane < 3; ++plane) {
+      if (plane_row_bytes(m.format, plane, m.cols) == 0) continue;
+      places[static_cast<size_t>(r)][static_cast<size_t>(plane)] =
+          r == row ? copy.data() : m.row_plane(plane, r);
+    }
+  }
+  m.places = std::move(places);
+  m.place_rows = 1;
+  m.row_map.clear();
+  return m;
+}
+
 }  // namespace
+
+bool drops_values(const Checkpoint& checkpoint, const WeightDecl& decl) {
+  if (!decl.zero_row) return false;
+  const auto whole = checkpoint.matrix(decl.name);
+  if (!whole.ok() || *decl.zero_row >= whole->rows) return false;
+  std::vector<float> row(static_cast<size_t>(whole->cols));
+  decode_row(*whole, *decl.zero_row, 0, whole->cols, row.data());
+  return std::any_of(row.begin(), row.end(), [](float v) { return v != 0.0f; });
+}
 
 std::vector<std::string> tensors_of(const Checkpoint& checkpoint, const WeightDecl& decl) {
   const BlockSource* source = find_source(checkpoint, decl);
@@ -138,6 +167,7 @@ Result<EncodedMatrix> read_weight(const Checkpoint& checkpoint, const WeightDecl
   const BlockSource* source = find_source(checkpoint, decl);
   if (source == nullptr) {
     SKUA_ASSIGN_OR_RETURN(EncodedMatrix whole, checkpoint.matrix(decl.name));
+    if (decl.zero_row) return with_zero_row(std::move(whole), *decl.zero_row, copy);
     if (!decl.plain || whole.format.is_plain()) return whole;
     return decoded(whole, *decl.plain, copy);
   }

@@ -23,4 +23,7 @@ Status check_stored_shapes(const Checkpoint& checkpoint, const WeightDecl& decl)
 Result<EncodedMatrix> read_weight(const Checkpoint& checkpoint, const WeightDecl& decl,
                                   std::vector<std::byte>& copy);
 
+/// True if the checkpoint holds values in the row that the weight reads as zero.
+bool drops_values(const Checkpoint& checkpoint, const WeightDecl& decl);
+
 }  // namespace skua

@@ -7,6 +7,9 @@ WeightId GraphBuilder::declare(WeightDecl decl) {
   if (decl.rows < 1 || decl.cols < 1) {
     fail(invalid_argument("[graph] weight " + decl.name + " has no elements"));
   }
+  if (decl.zero_row && (*decl.zero_row < 0 || *decl.zero_row >= decl.rows || !decl.blocks.empty())) {
+    fail(invalid_argument("[graph] " + print(decl) + " has no row " + std::to_string(*decl.zero_row)));
+  }
   const auto found = weight_ids_.find(decl.name);
   if (found != weight_ids_.end()) {
     const WeightDecl& old = graph_.weight(found->second);

@@ -57,7 +57,8 @@ struct WeightDecl {
   int64_t rows = 0;
   int64_t cols = 0;
   std::vector<BlockSource> blocks = {};
-  std::optional<DType> plain = {};  // what a quantized tensor is decoded to at load; empty: nothing
+  std::optional<DType> plain = {};       // what a quantized tensor is decoded to at load; empty: nothing
+  std::optional<int64_t> zero_row = {};  // a row that is zero whatever is stored (without `blocks`)
 };
 
 constexpr int32_t kPageTokens = 64;  // tokens of one cache page

@@ -51,15 +51,13 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.ignore({"output_router_logits", "router_aux_loss_coef", "initial_context_length"});
   Json rope = rope_parameters(config);
   if (rope.find("rope_type") == nullptr && rope.find("type") == nullptr) set_default_rope(rope);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, info.head_dim, 150000.0));
   spec.adjust_attention = [](AttentionBlock& block) { block.sinks_name = "sinks"; };
   spec.feed_forward = [moe](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
     MoeBlock block = moe;
     block.prefix = p + ".mlp";
     return moe_block(b, block, x);
   };
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope, 150000.0);
 }
 
 constexpr std::string_view kTypes[] = {"gpt_oss"};

@@ -115,8 +115,6 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.ignore(
       {"output_router_logits", "router_aux_loss_coef", "router_jitter_noise", "for_llm_compressor"});
   const Json rope = rope_parameters(config);
-  SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, info.head_dim, 500000.0));
   const float eps = spec.config.eps;
   spec.adjust_attention = [layers, qk_norm, scale, eps](AttentionBlock& block) {
     const Layer& layer = layers[static_cast<size_t>(block.layer)];
@@ -142,7 +140,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
         mlp_block(b, {block.prefix + ".shared_expert", moe.d_model, moe.d_ff, moe.act, false}, x);
     return b.add("shared_add", shared, routed, DType::kF32);
   };
-  return make_pre_norm_decoder(std::move(spec));
+  return finish_pre_norm(config, policy, std::move(spec), rope, 500000.0);
 }
 
 constexpr std::string_view kTypes[] = {"llama4_text"};

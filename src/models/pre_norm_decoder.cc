@@ -46,7 +46,9 @@ class PreNormDecoder final : public Model {
   ValueId embed(GraphBuilder& b) const {
     const ModelInfo& m = info();
     const DType storage = b.numerics().residual;
-    ValueId x = b.embed(b.weight(spec_.names.embed + ".weight", m.n_vocab, m.d_model), spec_.embed_scale);
+    WeightDecl tokens{spec_.names.embed + ".weight", m.n_vocab, m.d_model};
+    tokens.zero_row = spec_.zero_token;
+    ValueId x = b.embed(b.weight(std::move(tokens)), spec_.embed_scale);
     if (spec_.positions) {
       const LearnedPositions& p = *spec_.positions;
       const WeightId table = b.weight(p.name + ".weight", p.rows, m.d_model);

@@ -70,6 +70,7 @@ struct PreNormSpec {
   DecoderNames names;
   std::optional<LearnedPositions> positions;
   bool embed_norm = false;                 // a norm without weights after the embedding
+  std::optional<int64_t> zero_token;       // whose row of the embedding is zero, whatever is stored
   std::vector<IgnorableTensor> ignorable;  // besides the common ones
   float embed_scale = 1.0f;
   float residual_scale = 1.0f;  // of what a block adds to the stream

@@ -110,7 +110,7 @@ FamilyModel tiny(std::string name, std::string family, const char* own, Format f
 }
 
 std::vector<FamilyModel> mixed_attention_models() {
-  constexpr const char* kGptOss = R"({"model_type": "gpt_oss", "hidden_size": 64, "head_dim": 20,
+  constexpr const char* kGptOss = R"({"model_type": "gpt_oss", "hidden_size": 64, "head_dim": 16,
       "intermediate_size": 32, "num_attention_heads": 6, "num_key_value_heads": 2, "num_hidden_layers": 3,
       "sliding_window": 33, "num_local_experts": 5, "num_experts_per_tok": 2})";
   return {

@@ -86,7 +86,7 @@ std::vector<Fault> faults() {
       {"yarn factor 1 % off", "gpt_oss", [](Case& c) { set_rope(c, "factor", 31.7); }},
       {"one expert's bias", "gpt_oss",
        [](Case& c) {
-         change_tensor(c, "model.layers.2.mlp.experts.gate_up_proj_bias", [](auto& v) { v[257] += 0.02f; });
+         change_tensor(c, "model.layers.0.mlp.experts.gate_up_proj_bias", [](auto& v) { v[257] += 0.02f; });
        }},
       {"chunk one wider", "llama4_text", [](Case& c) { set(c, "attention_chunk_size", 17); }},
       {"norms of queries left out", "llama4_text", [](Case& c) { set(c, "use_qk_norm", false); }},
