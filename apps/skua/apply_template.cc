@@ -69,7 +69,7 @@ Result<Conversation> conversation(const CommandInput& input, const ModelAndText&
 Exit apply_template_command(const CommandInput& input) {
   const ModelAndText what = split_arguments(input);
   const auto messages = conversation(input, what);
-  if (!messages.ok()) return fail(messages.status(), Exit::kUsage);
+  if (!messages.ok()) return fail_input(messages.status());
   const auto checkpoint = open_model(input.options, what.model);
   if (!checkpoint.ok()) return fail(checkpoint.status());
   const auto text = load_text(**checkpoint);

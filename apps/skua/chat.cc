@@ -74,6 +74,10 @@ Exit Chat::run() {
       status = print("Ctrl-D or /bye leaves.\n");
       continue;
     }
+    if (outcome == LineOutcome::kGivenUp) {
+      status = print("The message is given up.\n");
+      continue;
+    }
     if (text.find_first_not_of(" \t\n") == std::string::npos) continue;
     if (text[0] == '/') {
       if (command(text) == Next::kLeave) return Exit::kOk;
@@ -95,7 +99,7 @@ LineOutcome Chat::read_message(LineEditor& editor, std::string& text) {
     while (!text.ends_with(kFence)) {
       std::string line;
       const LineOutcome next = editor.read("... ", line);
-      if (next != LineOutcome::kLine) return LineOutcome::kInterrupted;  // the message is given up
+      if (next != LineOutcome::kLine) return LineOutcome::kGivenUp;
       text += "\n" + line;
     }
     text.resize(text.size() - kFence.size());

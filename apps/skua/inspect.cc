@@ -114,9 +114,10 @@ std::string model_text(const Facts& facts) {
   out += row("vocabulary", number(m.n_vocab));
   out += row("made for", number(m.max_context) + " tokens");
   out += row("cache per token", human_bytes(facts.cache_bytes_per_token));
-  out += row("memory", human_bytes(facts.weight_bytes + facts.cache_bytes) + " for a context of " +
-                           number(facts.context) + ": weights " + human_bytes(facts.weight_bytes) +
-                           ", cache " + human_bytes(facts.cache_bytes));
+  out +=
+      row("memory", human_bytes(facts.weight_bytes + facts.cache_bytes) + " for a context of " +
+                        number(facts.context) + ": weights " + human_bytes(facts.weight_bytes) + ", cache " +
+                        human_bytes(facts.cache_bytes) + "; the scratch memory of a step comes on top");
   return out;
 }
 

@@ -9,7 +9,12 @@
 
 namespace skua {
 
-enum class LineOutcome : uint8_t { kLine, kEnd, kInterrupted };  // kEnd: Ctrl-D; kInterrupted: Ctrl-C
+enum class LineOutcome : uint8_t {
+  kLine,
+  kEnd,
+  kInterrupted,
+  kGivenUp
+};  // kEnd: Ctrl-D; kInterrupted: Ctrl-C
 
 /// Line editing on stdin and stdout, which must be a terminal. Lines are UTF-8. History lives as long as the
 /// object.

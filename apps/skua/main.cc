@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "skua/commands.h"
+#include "skua/option_rules.h"
 #include "skua/terminal.h"
 
 namespace skua {
@@ -23,6 +24,8 @@ Exit run_program(std::span<const char* const> args) {
     case CommandLine::Wants::kRun:
       break;
   }
+  const Status rules = check_option_rules(line->input.options);
+  if (!rules.ok()) return fail(rules, Exit::kUsage);
   if (line->input.options.flag(Opt::kVerbose)) set_log_level(LogLevel::kInfo);
   return line->command->run(line->input);
 }

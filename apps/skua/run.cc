@@ -77,7 +77,7 @@ Exit answer_once(Engine& engine, const PromptMaker& prompts, const OptionValues&
 Exit run_command(const CommandInput& input) {
   const OptionValues& options = input.options;
   const auto task = read_task(input);
-  if (!task.ok()) return fail(task.status(), task.status().code() == Code::kIo ? Exit::kError : Exit::kUsage);
+  if (!task.ok()) return fail_input(task.status());
   Status system = check_utf8(options.text(Opt::kSystem), "--system");
   for (const std::string& stop : options.texts(Opt::kStop))
     if (system.ok()) system = check_utf8(stop, "--stop");

@@ -62,6 +62,10 @@ Exit fail(const Status& status, Exit code) {
   return code;
 }
 
+Exit fail_input(const Status& status) {
+  return fail(status, status.code() == Code::kInvalidArgument ? Exit::kUsage : Exit::kError);
+}
+
 Exit print_and_exit(std::string_view text) {
   const Status status = print(text);
   return status.ok() ? Exit::kOk : fail(status);

@@ -18,6 +18,10 @@ Status print(std::string_view text);
 /// Logs the error as one line and returns the exit code for it.
 Exit fail(const Status& status, Exit code = Exit::kError);
 
+/// fail() for what the user gave: wrong usage if the argument is invalid, else an error (a file that cannot
+/// be read, say).
+Exit fail_input(const Status& status);
+
 /// print(), then the exit code.
 Exit print_and_exit(std::string_view text);
 

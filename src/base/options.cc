@@ -19,6 +19,7 @@ constexpr OptionInfo kOptions[] = {
      .name = "model",
      .aliases = "-m",
      .value = "MODEL",
+     .low = 1,
      .help = "a model file or folder, a name in the store, or ORG/NAME in a Hugging Face cache"},
     {.id = Opt::kPrompt, .name = "prompt", .aliases = "-p", .value = "TEXT", .help = "the message to answer"},
     {.id = Opt::kRaw,
@@ -34,6 +35,7 @@ constexpr OptionInfo kOptions[] = {
      .name = "messages",
      .aliases = "-f",
      .value = "FILE",
+     .low = 1,
      .help = "JSON file: a list of {\"role\", \"content\"}, or an object with \"messages\" and \"tools\""},
     {.id = Opt::kMaxTokens,
      .name = "max-tokens",
@@ -112,6 +114,8 @@ constexpr OptionInfo kOptions[] = {
      .aliases = "-r,--reverse-prompt",
      .value = "TEXT",
      .type = kTextList,
+     .low = 1,
+     .high = 4096,
      .help = "end the reply before this text; may be given several times"},
     {.id = Opt::kContext,
      .name = "context",
@@ -163,6 +167,7 @@ constexpr OptionInfo kOptions[] = {
     {.id = Opt::kHome,
      .name = "home",
      .value = "DIR",
+     .low = 1,
      .help = "folder of the model store (default: $XDG_DATA_HOME/skua, else ~/.local/share/skua)"},
     {.id = Opt::kJson, .name = "json", .type = kFlag, .help = "print JSON"},
     {.id = Opt::kTensors, .name = "tensors", .type = kFlag, .help = "list every tensor"},
@@ -211,6 +216,7 @@ constexpr OptionInfo kOptions[] = {
      .name = "output",
      .aliases = "-o",
      .value = "FILE",
+     .low = 1,
      .help = "where the replies go; what it holds from an earlier run is not done again (default: stdout)"},
     {.id = Opt::kParallel,
      .name = "parallel",
@@ -242,6 +248,7 @@ constexpr OptionInfo kOptions[] = {
      .name = "draft",
      .aliases = "--model-draft",
      .value = "MODEL",
+     .low = 1,
      .help = "a smaller model with the same vocabulary that guesses for the first"},
     {.id = Opt::kMaxDraft,
      .name = "max-draft",
@@ -255,11 +262,13 @@ constexpr OptionInfo kOptions[] = {
     {.id = Opt::kTrace,
      .name = "trace",
      .value = "FILE",
+     .low = 1,
      .help = "write a timeline of steps and requests for Perfetto or chrome://tracing"},
     {.id = Opt::kFile,
      .name = "file",
      .aliases = "-f",
      .value = "FILE",
+     .low = 1,
      .help = "the text to read (default: stdin)"},
     {.id = Opt::kWindow,
      .name = "window",
@@ -322,7 +331,8 @@ bool is_allowed(const OptionInfo& option, std::string_view text) {
   switch (option.type) {
     case kText:
     case kTextList:
-      return true;
+      return static_cast<double>(text.size()) >= option.low &&
+             (option.high == 0 || static_cast<double>(text.size()) <= option.high);
     case kInteger:
       return in_range(parse<int64_t>(text));
     case kNumber:
@@ -383,7 +393,9 @@ std::string allowed_values(const OptionInfo& option) {
   switch (option.type) {
     case kText:
     case kTextList:
-      return "a text";
+      if (option.high > 0)
+        return "a text of " + short_number(option.low) + " to " + short_number(option.high) + " bytes";
+      return option.low > 0 ? "a text that is not empty" : "a text";
     case kInteger:
     case kNumber:
       out = (option.type == kInteger ? "a whole number from " : "a number from ") + short_number(option.low) +
@@ -410,8 +422,11 @@ std::string allowed_values(const OptionInfo& option) {
 Status OptionValues::set(Opt id, std::string_view text, OptionSource source, std::string_view shown_as) {
   const OptionInfo& option = option_info(id);
   if (!is_allowed(option, text)) {
-    return invalid_argument(std::string(shown_as) + ": expected " + allowed_values(option) + ", got '" +
-                            std::string(text) + "'");
+    constexpr size_t kShown = 200;
+    const std::string shown =
+        text.size() <= kShown ? "'" + std::string(text) + "'" : std::to_string(text.size()) + " bytes";
+    return invalid_argument(std::string(shown_as) + ": expected " + allowed_values(option) + ", got " +
+                            shown);
   }
   Value& value = values_[static_cast<size_t>(id)];
   if (option.type != kTextList || value.source != source) value.texts.clear();

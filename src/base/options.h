@@ -71,7 +71,7 @@ struct OptionInfo {
   std::string_view value;    // what stands for the value in the help: "N"; empty for flags
   OptionType type = OptionType::kText;
   std::string_view initial;  // the default, as text; empty = none
-  double low = 0, high = 0;  // kInteger, kNumber: allowed range, both included
+  double low = 0, high = 0;  // numbers: allowed range, both included; texts: bytes, high 0 = no limit
   std::string_view special;  // one more allowed value: "-1", "random"
   std::string_view meaning;  // of `special`: "no limit"
   std::string_view choices;  // kChoice: "auto,f32"

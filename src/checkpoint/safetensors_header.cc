@@ -7,6 +7,7 @@
 #include <cstring>
 #include <unordered_set>
 
+#include "base/counted.h"
 #include "base/math.h"
 #include "checkpoint/printable.h"
 #include "checkpoint/safetensors.h"
@@ -41,6 +42,15 @@ const StoredType* find_type(std::string_view name) {
     if (type.name == name) return &type;
   }
   return nullptr;
+}
+
+/// "F32, F16, ...": the types that some reader of the checkpoint can take.
+std::string known_types() {
+  std::string out;
+  for (const StoredType& type : kTypes) {
+    if (type.type) out += (out.empty() ? "" : ", ") + std::string(type.name);
+  }
+  return out;
 }
 
 /// The fields of one header entry.
@@ -110,7 +120,9 @@ Result<SafetensorsTensor> make_tensor(std::string_view name, Fields fields, std:
     return data_loss("the header entry needs dtype, shape and data_offsets");
   }
   const StoredType* type = find_type(*fields.dtype);
-  if (type == nullptr) return data_loss("unknown dtype \"" + printable(*fields.dtype) + "\"");
+  if (type == nullptr) {
+    return data_loss("unknown dtype \"" + printable(*fields.dtype) + "\"; known are " + known_types());
+  }
   const auto [begin, end] = *fields.offsets;
   if (begin > end || end > data.size()) {
     return data_loss("its bytes are said to be " + std::to_string(begin) + " to " + std::to_string(end) +
@@ -128,7 +140,8 @@ Result<SafetensorsTensor> make_tensor(std::string_view name, Fields fields, std:
                            data.subspan(begin, end - begin)};
 }
 
-Status check_overlaps(const std::vector<SafetensorsTensor>& tensors) {
+/// Tensors may not share bytes, and the file ends with the last one (as the format's own reader demands).
+Status check_layout(const std::vector<SafetensorsTensor>& tensors, std::span<const std::byte> data) {
   std::vector<const SafetensorsTensor*> order;
   order.reserve(tensors.size());
   for (const SafetensorsTensor& tensor : tensors) {
@@ -142,7 +155,12 @@ Status check_overlaps(const std::vector<SafetensorsTensor>& tensors) {
       return data_loss("tensors " + printable(a.name) + " and " + printable(order[i]->name) + " overlap");
     }
   }
-  return ok_status();
+  const std::byte* end =
+      order.empty() ? data.data() : order.back()->bytes.data() + order.back()->bytes.size();
+  const auto rest = static_cast<uint64_t>(data.data() + data.size() - end);
+  if (rest == 0) return ok_status();
+  return data_loss(counted(rest, "byte") + (rest == 1 ? " follows" : " follow") +
+                   " the last tensor; the file is damaged, fetch it again");
 }
 
 Status read_header(ondemand::document& document, std::span<const std::byte> data,
@@ -215,7 +233,7 @@ Result<std::vector<SafetensorsTensor>> parse_safetensors(std::span<const std::by
   if (const auto error = parser.iterate(padded).get(document)) return json_error(error);
   std::vector<SafetensorsTensor> tensors;
   SKUA_RETURN_IF_ERROR(read_header(document, file.subspan(8 + text.size()), tensors));
-  SKUA_RETURN_IF_ERROR(check_overlaps(tensors));
+  SKUA_RETURN_IF_ERROR(check_layout(tensors, file.subspan(8 + text.size())));
   return tensors;
 }
 

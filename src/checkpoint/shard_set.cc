@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/counted.h"
 #include "base/json.h"
 #include "checkpoint/model_folder.h"
 #include "checkpoint/printable.h"
@@ -60,9 +61,8 @@ Status take_listed(const std::string& name, SafetensorsFile& file, TensorNames w
                      " says it holds; index and files are not of one download, fetch them again");
   }
   if (!left_out.empty()) {
-    out.notes.push_back(name + ": " + std::to_string(left_out.size()) + " tensors are not listed in " +
-                        std::string(kIndexName) + " for this file and were left out (" +
-                        some_names(left_out) + ")");
+    out.notes.push_back(name + ": " + counted(left_out.size(), "tensor") + " not listed in " +
+                        std::string(kIndexName) + " for this file left out (" + some_names(left_out) + ")");
   }
   return ok_status();
 }
@@ -90,8 +90,8 @@ Result<ShardSet> open_indexed(const fs::path& folder) {
     const auto path = resolve_in_folder(folder, name);
     if (!path.ok() && path.status().code() == Code::kNotFound) {
       return not_found("[checkpoint] " + (folder / name).string() + " is missing; " +
-                       std::string(kIndexName) + " takes " + std::to_string(wanted.size()) +
-                       " tensors from it, fetch the file again");
+                       std::string(kIndexName) + " takes " + counted(wanted.size(), "tensor") +
+                       " from it, fetch the file again");
     }
     if (!path.ok()) return path.status();
     SKUA_ASSIGN_OR_RETURN(SafetensorsFile file, SafetensorsFile::open(*path));

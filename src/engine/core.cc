@@ -30,9 +30,12 @@ Status EngineCore::check(const GenerateRequest& request) const {
     return resource_exhausted("[request] the engine is shutting down; no more requests are taken");
   if (n_prompt == 0) return invalid_argument("[request] the prompt is empty; at least one token is needed");
   if (n_prompt >= options_.context) {
-    return invalid_argument("[request] the prompt has " + std::to_string(n_prompt) +
-                            " tokens, but the context holds " + std::to_string(options_.context) +
-                            " and the reply needs at least one; shorten the prompt or raise --context");
+    return invalid_argument(
+        "[request] the prompt has " + std::to_string(n_prompt) + " tokens, but the context holds " +
+        std::to_string(options_.context) + " and the reply needs at least one; shorten the prompt" +
+        (options_.context < options_.context_limit
+             ? " or raise --context (the model was made for " + std::to_string(options_.context_limit) + ")"
+             : ", the model was made for no more"));
   }
   const auto check_ids = [&](const std::vector<int32_t>& ids, const char* what) {
     for (int32_t id : ids) {

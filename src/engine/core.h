@@ -19,7 +19,8 @@
 namespace skua {
 
 struct CoreOptions {
-  int32_t context = 2048;  // tokens a sequence may hold
+  int32_t context = 2048;     // tokens a sequence may hold
+  int32_t context_limit = 0;  // what the model was made for; 0 = unknown
   int64_t n_vocab = 0;
   int32_t max_seqs = 1;
   int32_t max_tokens = 512;    // of one step

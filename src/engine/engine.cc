@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
 
 #include "backend/all/make_backend.h"
 #include "base/threads.h"
@@ -66,6 +67,16 @@ Result<std::unique_ptr<Proposer>> make_proposer(const EngineOptions& options, Ba
   return load_draft(options, backend, tokenizer);
 }
 
+/// An id that the model cannot give is worth a word.
+void warn_of_end_ids(const std::vector<int32_t>& end_ids, int32_t n_vocab,
+                     std::vector<std::string>& warnings) {
+  for (int32_t id : std::set<int32_t>(end_ids.begin(), end_ids.end())) {
+    if (id < n_vocab) continue;
+    warnings.push_back("the end token " + std::to_string(id) + " is outside the vocabulary of " +
+                       std::to_string(n_vocab) + ": it can never end a reply");
+  }
+}
+
 }  // namespace
 
 Result<int32_t> resolve_context(int32_t asked, int32_t model_limit) {
@@ -116,11 +127,13 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
                                        {o.context, o.prefill_chunk, o.max_seqs, o.fusion, o.cache_tokens}));
   CoreOptions core;
   core.context = o.context;
+  core.context_limit = parsed->info().max_context;
   core.n_vocab = impl->model.info.n_vocab;
   core.max_seqs = o.max_seqs;
   core.max_tokens = o.prefill_chunk;
   core.end_ids = impl->model.info.end_ids;
   core.end_ids.insert(core.end_ids.end(), impl->text.end_ids.begin(), impl->text.end_ids.end());
+  warn_of_end_ids(core.end_ids, core.n_vocab, impl->model.report.warnings);
   core.tokenizer = impl->text.tokenizer.get();
   core.clock = monotonic_seconds;
   SKUA_ASSIGN_OR_RETURN(impl->proposer, make_proposer(o, *impl->backend, impl->text.tokenizer.get()));

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/counted.h"
 #include "engine/weight_blocks.h"
 #include "models/config_reader.h"
 
@@ -47,8 +48,8 @@ Status check_manifest(const Checkpoint& checkpoint, const Graph& graph) {
       wrong.push_back(fits.message());
   }
   if (!missing.empty()) {
-    return data_loss("[load] " + checkpoint.source() + " lacks " + std::to_string(missing.size()) +
-                     " tensors that its config asks for: " + list_of(missing) +
+    return data_loss("[load] " + checkpoint.source() + " lacks " + counted(missing.size(), "tensor") +
+                     " that its config asks for: " + list_of(missing) +
                      ". Fetch the checkpoint again, or check that config.json belongs to it");
   }
   if (!wrong.empty()) {
@@ -100,8 +101,8 @@ Status account(const Checkpoint& checkpoint, const Model& model, const Graph& gr
     }
   }
   if (extra.empty()) return ok_status();
-  return data_loss("[load] " + checkpoint.source() + " holds " + std::to_string(extra.size()) +
-                   " tensors that nothing reads: " + list_of(extra) +
+  return data_loss("[load] " + checkpoint.source() + " holds " + counted(extra.size(), "tensor") +
+                   " that nothing reads: " + list_of(extra) +
                    ". Its config.json may be of another model, or asks for something skua does not know");
 }
 

@@ -150,7 +150,7 @@ class Templates(ProgramTest):
         for text, says in (("{", "bad.json"), ("[1]", "role"), ('{"a": 1}', "messages"), ("[]", "no messages")):
             path.write_text(text)
             self.refused(2, "apply-template", self.model, "-f", path, says=[says])
-        self.refused(2, "apply-template", self.model, "-f", self.root / "none.json", says=["none.json"])
+        self.refused(1, "apply-template", self.model, "-f", self.root / "none.json", says=["none.json"])
 
 
 if __name__ == "__main__":

@@ -62,6 +62,21 @@ class WrongUsage(ProgramTest):
         self.refused(2, "run", "-c", "99999999999999999999", says=["--context"])
         self.refused(2, "run", "--repetition-penalty", "", says=["--repetition-penalty", "''"])
 
+    def test_empty_values_that_mean_nothing(self):
+        for name in ("--stop", "--model", "--draft", "--trace", "--home"):
+            self.refused(2, "run", "-p", "x", name, "", says=[name, "''"])
+        self.refused(2, "run", "-p", "x", "--stop", "x" * 4097, says=["--stop", "4097 bytes", "1 to 4096 bytes"])
+
+    def test_options_that_do_not_go_together(self):
+        self.refused(2, "run", "-p", "x", "--compute", "f64", says=["--compute f64", "--backend ref"])
+        self.refused(2, "run", "-p", "x", "--backend", "ref", "--compute", "native", says=["--backend cpu"])
+        self.refused(2, "run", "-p", "x", "--speculate", "draft", says=["needs --draft"])
+        self.refused(2, "run", "-p", "x", *["--stop=x"] * 65, says=["more than 64"])
+
+    def test_files_that_are_not_there_are_no_wrong_usage(self):
+        for command in (["batch"], ["apply-template", "-f"], ["perplexity", "-f"]):
+            self.refused(1, *command, "/nonexistent", says=["/nonexistent"])
+
     def test_bad_variables_are_named(self):
         self.refused(2, "run", "-p", "x", variables={"SKUA_TOP_K": "x"}, says=["SKUA_TOP_K", "'x'"])
         self.refused(2, "run", "-p", "x", variables={"SKUA_RAW": "maybe"}, says=["SKUA_RAW", "'maybe'", "yes or no"])

@@ -84,7 +84,7 @@ TEST_F(FolderTest, TheIndexDecidesTensorByTensor) {
   EXPECT_EQ(value_of(**c, "b"), 2);
   EXPECT_EQ(value_of(**c, "c"), 3);
   EXPECT_THAT((*c)->notes(),
-              ElementsAre(AllOf(HasSubstr("model-00001-of-00002"), HasSubstr("1 tensors"), HasSubstr("(b)")),
+              ElementsAre(AllOf(HasSubstr("model-00001-of-00002"), HasSubstr("1 tensor "), HasSubstr("(b)")),
                           AllOf(HasSubstr("model-00003-of-00003"), HasSubstr("model.safetensors"))));
 }
 
@@ -94,7 +94,7 @@ TEST_F(FolderTest, AStaleIndexIsAnErrorThatNamesTheFile) {
   folder.write("model.safetensors.index.json",
                index_of(R"({"a": "model-1.safetensors", "b": "model-2.safetensors"})"));
   EXPECT_THAT(error_of(folder.path()),
-              AllOf(HasSubstr("model-2.safetensors is missing"), HasSubstr("1 tensors")));
+              AllOf(HasSubstr("model-2.safetensors is missing"), HasSubstr("1 tensor ")));
   folder.write("model-2.safetensors", shard({{"c", 1}}));
   EXPECT_THAT(error_of(folder.path()),
               AllOf(HasSubstr("model-2.safetensors lacks b"), HasSubstr("fetch them again")));

@@ -61,11 +61,11 @@ TEST(Safetensors, AcceptsMetadataPaddingEmptyTensorsAndHoles) {
                 R"({"__metadata__":null,"t":{"dtype":"U8","shape":[0],"data_offsets":[0,0]}})")),
             "");
   EXPECT_EQ(refusal(raw_safetensors("{}")), "");
-  EXPECT_EQ(refusal(one("F32", "[0, 4611686018427387904]", "[0, 0]")), "");
-  EXPECT_EQ(refusal(one("F32", "[]", "[0, 4]")), "");
-  EXPECT_EQ(refusal(one("F32", "[2]", "[8, 16]")), "");  // a hole before, and below bytes behind
-  EXPECT_EQ(refusal(one("U8", "[1]", "[3, 4]")), "");
-  const std::string file = one("U8", "[2]", "[3, 5]");
+  EXPECT_EQ(refusal(one("F32", "[0, 4611686018427387904]", "[0, 0]", "")), "");
+  EXPECT_EQ(refusal(one("F32", "[]", "[0, 4]", "0123")), "");
+  EXPECT_EQ(refusal(one("F32", "[2]", "[8, 16]")), "");  // a hole before
+  EXPECT_EQ(refusal(one("U8", "[1]", "[3, 4]", "0123")), "");
+  const std::string file = one("U8", "[2]", "[3, 5]", "01234");
   const auto tensors = parse(file);
   EXPECT_EQ(static_cast<char>((*tensors)[0].bytes[1]), '4');
 }
@@ -125,7 +125,8 @@ TEST(Safetensors, RefusesShapesThatDoNotFitTheirBytes) {
 }
 
 TEST(Safetensors, RefusesUnknownTypesAndIncompleteEntries) {
-  EXPECT_THAT(refusal(one("F13", "[1]", "[9223372036854775808,16]")), HasSubstr("unknown dtype \"F13\""));
+  EXPECT_THAT(refusal(one("F13", "[1]", "[9223372036854775808,16]")),
+              HasSubstr("unknown dtype \"F13\"; known are F64, F32, F16"));
   EXPECT_THAT(refusal(one("f32", "[1]", "[0,4]")), HasSubstr("unknown dtype"));
   EXPECT_THAT(refusal(one("", "[1]", "[0,4]")), HasSubstr("unknown dtype"));
   EXPECT_THAT(refusal(raw_safetensors(R"({"t":{}})")), HasSubstr("needs dtype, shape and data_offsets"));
@@ -135,6 +136,13 @@ TEST(Safetensors, RefusesUnknownTypesAndIncompleteEntries) {
   EXPECT_THAT(
       refusal(raw_safetensors(R"({"t":{"dtype":"U8","dtype":"U8","shape":[0],"data_offsets":[0,0]}})")),
       HasSubstr("\"dtype\" appears twice"));
+}
+
+TEST(Safetensors, RefusesBytesBehindTheLastTensor) {
+  const std::string header = R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})";
+  EXPECT_EQ(refusal(raw_safetensors(header, "1234")), "");
+  EXPECT_THAT(refusal(raw_safetensors(header, "12345")), HasSubstr("1 byte follows the last tensor"));
+  EXPECT_THAT(refusal(raw_safetensors("{}", "123")), HasSubstr("3 bytes follow the last tensor"));
 }
 
 TEST(Safetensors, RefusesOverlapsAndDuplicates) {

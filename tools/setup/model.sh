@@ -26,8 +26,9 @@ need_model() {
     if [[ $(sha256_of "$target") == "$sha" ]]; then return 0; fi
     say "$target is not the file that deps.lock names (damaged?): fetching it again"
   fi
-  mkdir -p "$folder" || die "cannot make $folder. Set SKUA_HOME to a folder that can be written."
-  exec {model_lock}>"$folder/.lock" || die "cannot write in $folder. Set SKUA_HOME to a folder that can be written."
+  mkdir -p "$folder" 2>/dev/null || die "cannot make $folder. Set SKUA_HOME to a folder that can be written."
+  [[ -w $folder ]] || die "cannot write in $folder. Set SKUA_HOME to a folder that can be written."
+  exec {model_lock}<"$folder"  # the lock is on the folder itself: no file is left behind
   flock "$model_lock"
   rm -rf "$folder"/.fetch.*  # what an interrupted run left
   fetch_model

@@ -86,7 +86,7 @@ work_dir=$log_dir
 explain_failure() {
   local what=$1 status=$2 log=$3
   if grep -qiE 'no space left on device|enough free space|disk quota exceeded' "$log"; then
-    die "$what: the disk is full ($(free_space "$work_dir") free in $work_dir; see $log). Make room, then run it again."
+    die "$what: the disk that holds $work_dir is full (see $log). Make room, then run it again."
   fi
   if grep -qiE 'temporary failure (in name )?resolv|could not resolve|name or service not known|network is unreachable|could not connect|connection (timed out|refused)|failed to establish a new connection|from versions: none|failed to fetch' "$log"; then
     die "$what: there is no network, or the package registry cannot be reached (see $log). Connect, then run it again: what is already there is kept."
