@@ -56,6 +56,7 @@ class AttentionRules : public testing::TestWithParam<BackendUnderTest> {
   std::unique_ptr<Backend> backend_ = GetParam().make(1);
 };
 
+// B070
 TEST_P(AttentionRules, WindowOf128AtPosition500SeesKeys373To500) {
   for (const std::vector<int32_t>& chunks : {std::vector<int32_t>{501}, {500, 1}}) {
     Line line{.window = 128, .chunks = chunks};
@@ -71,6 +72,7 @@ TEST_P(AttentionRules, WindowOf128AtPosition500SeesKeys373To500) {
   }
 }
 
+// B071
 TEST_P(AttentionRules, WindowOf8KeepsAllEightAndDropsTheFirstAtTheNinth) {
   Line line{.window = 8, .chunks = {6, 1, 1, 1}};
   line.v = [](int32_t p) { return p == 0 ? 1.0 : 0.0; };
@@ -81,6 +83,7 @@ TEST_P(AttentionRules, WindowOf8KeepsAllEightAndDropsTheFirstAtTheNinth) {
   EXPECT_EQ(y[8], 0.0);
 }
 
+// B073
 TEST_P(AttentionRules, SoftcapActsOnTheScaledScoreInPromptAndDecode) {
   const double capped = 50.0 * std::tanh(80.0 / 50.0);
   EXPECT_NEAR(capped, 46.08, 0.005);
@@ -151,6 +154,7 @@ TEST_P(AttentionRules, ScoresFarApartNeitherOverflowNorVanish) {
   EXPECT_EQ(attend(*backend_, line), (std::vector<double>{0.0, 1.0, 1.0}));
 }
 
+// B076
 TEST_P(AttentionRules, RowWithoutAnyResidentKeyIsZeroAndNeighboursDoNotNotice) {
   CaseBuilder b("no key");
   const SlotId slot = b.slot({SlotKind::kFull, 0, 1, 1, 1, 0, DType::kF32});

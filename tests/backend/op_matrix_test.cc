@@ -71,6 +71,7 @@ TEST_P(OpMatrix, StaysWithinTheBoundOfFloat64) {
   std::printf("  worst error/bound %.3f: %s\n", worst, worst_case.c_str());
 }
 
+// B077
 TEST_P(OpMatrix, GivesTheSameBytesTwiceAndPaddedAndThreaded) {
   const auto one_thread = make(1);
   const auto two_threads = make(2);
@@ -110,6 +111,7 @@ INSTANTIATE_TEST_SUITE_P(All, OpMatrix,
 
 class EachBackend : public testing::TestWithParam<BackendUnderTest> {};
 
+// B074
 TEST_P(EachBackend, UnwrittenCacheRowsAndPagePlacesCannotShow) {
   const auto backend = GetParam().make(2);
   std::vector<OpCase> cases = attention_cases();

@@ -161,6 +161,7 @@ TEST(Engine, TheSameRequestAgainReusesItsPrefixAndGivesTheSameIds) {
   EXPECT_EQ(branch.ids, run_one(*engine(), request(prompt, 10)).ids);
 }
 
+// B130
 TEST(Engine, CachedPrefixesGiveWayWhenPagesRunOut) {
   const auto e = engine(options(1));  // 2 pages in all
   for (int i = 0; i < 20; ++i) {
@@ -171,6 +172,7 @@ TEST(Engine, CachedPrefixesGiveWayWhenPagesRunOut) {
   }
 }
 
+// B124
 TEST(Engine, TheContextIsALimitWithBothNumbersNamed) {
   const auto e = engine();
   const auto refused = e->submit(request(std::vector<int32_t>(128, 1), 5));

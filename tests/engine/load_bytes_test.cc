@@ -61,6 +61,7 @@ void take(std::map<SeqId, Reply>& replies, const std::vector<StreamEvent>& event
 
 class UnderLoad : public ::testing::TestWithParam<test::FamilyModel> {};
 
+// B082 among others: several long sequences on models with windows
 TEST_P(UnderLoad, EveryReplyEqualsItsSoloRun) {
   std::mt19937 rng(11);
   const auto busy = open(GetParam(), options(4, 300));
