@@ -65,6 +65,9 @@ std::span<const Command> all_commands() {
        "The messages are those of --messages, or --system and -p or TEXT.\n", 1000000,
        join({{Opt::kModel, Opt::kPrompt, Opt::kSystem, Opt::kMessages, Opt::kJson}, kWhere}),
        apply_template_command},
+      {"arch", "", "Lists the families of models that can be run.",
+       "CPU NATIVE: weights of 4 bits with int8 activations. --json says what is missing where it says no.\n",
+       0, join({{Opt::kJson}, kWhere}), arch_command},
       {"list", "", "Lists the models on this machine.", "", 0, join({{Opt::kJson}, kWhere}), list_command},
   };
   return commands;

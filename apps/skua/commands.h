@@ -17,5 +17,6 @@ Exit perplexity_command(const CommandInput& input);      // perplexity.cc
 Exit tokenize_command(const CommandInput& input);        // tokenize.cc
 Exit apply_template_command(const CommandInput& input);  // apply_template.cc
 Exit list_command(const CommandInput& input);            // list.cc
+Exit arch_command(const CommandInput& input);            // arch.cc
 
 }  // namespace skua

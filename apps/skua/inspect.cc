@@ -9,7 +9,7 @@
 #include "base/threads.h"
 #include "cache/layout.h"
 #include "models/families.h"
-#include "models/gguf_import.h"
+#include "models/text_part.h"
 #include "skua/commands.h"
 #include "skua/model_source.h"
 #include "skua/terminal.h"
@@ -50,7 +50,10 @@ Facts file_facts(const Checkpoint& file) {
 }
 
 Status add_model_facts(std::unique_ptr<Checkpoint> file, const EngineOptions& options, Facts& out) {
-  SKUA_ASSIGN_OR_RETURN(const auto checkpoint, import_gguf(std::move(file), options.config_policy));
+  std::vector<std::string> notices;
+  SKUA_ASSIGN_OR_RETURN(const auto checkpoint,
+                        import_checkpoint(std::move(file), options.config_policy, notices));
+  for (const std::string& notice : notices) log_warning(notice);
   SKUA_ASSIGN_OR_RETURN(const auto model, parse_model(checkpoint->config(), options.config_policy));
   SKUA_ASSIGN_OR_RETURN(const auto backend, make_backend({options.backend, options.compute, options.isa, 1}));
   SKUA_ASSIGN_OR_RETURN(const Graph graph, model->build(backend->numerics()));

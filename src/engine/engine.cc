@@ -6,13 +6,14 @@
 #include <set>
 
 #include "backend/all/make_backend.h"
+#include "base/log.h"
 #include "base/threads.h"
 #include "engine/draft_model.h"
 #include "engine/load.h"
 #include "engine/runner.h"
 #include "engine/state_file.h"
 #include "engine/text_setup.h"
-#include "models/gguf_import.h"
+#include "models/text_part.h"
 
 namespace skua {
 namespace {
@@ -45,7 +46,9 @@ Result<std::unique_ptr<Proposer>> load_draft(const EngineOptions& options, Backe
     return invalid_argument("[draft] both models need a tokenizer, to show that they share a vocabulary");
   }
   SKUA_RETURN_IF_ERROR(check_same_vocabulary(*tokenizer, *text.tokenizer));
-  SKUA_ASSIGN_OR_RETURN(checkpoint, import_gguf(std::move(checkpoint), options.config_policy));
+  std::vector<std::string> notices;
+  SKUA_ASSIGN_OR_RETURN(checkpoint, import_checkpoint(std::move(checkpoint), options.config_policy, notices));
+  for (const std::string& notice : notices) log_warning("draft: " + notice);
   SKUA_ASSIGN_OR_RETURN(LoadedModel model, load_model(*checkpoint, backend, options.config_policy, nullptr));
   DraftOptions draft{std::min(options.context, model.info.max_context), options.max_seqs,
                      options.prefill_chunk};
@@ -116,11 +119,14 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   SKUA_RETURN_IF_ERROR(check_options(o));
   SKUA_ASSIGN_OR_RETURN(impl->backend, make_backend({o.backend, o.compute, o.isa, o.n_threads}));
   SKUA_ASSIGN_OR_RETURN(impl->text, load_text(*checkpoint));
-  SKUA_ASSIGN_OR_RETURN(impl->checkpoint, import_gguf(std::move(checkpoint), o.config_policy));
+  std::vector<std::string> notices;
+  SKUA_ASSIGN_OR_RETURN(impl->checkpoint, import_checkpoint(std::move(checkpoint), o.config_policy, notices));
   SKUA_ASSIGN_OR_RETURN(const auto parsed, parse_model(impl->checkpoint->config(), o.config_policy));
   SKUA_ASSIGN_OR_RETURN(o.context, resolve_context(o.context, parsed->info().max_context));
   SKUA_ASSIGN_OR_RETURN(impl->model,
                         load_model(*impl->checkpoint, *impl->backend, o.config_policy, progress, o.context));
+  std::vector<std::string>& warnings = impl->model.report.warnings;
+  warnings.insert(warnings.begin(), notices.begin(), notices.end());
   o.prefill_chunk = std::max(o.prefill_chunk, o.max_seqs);
   SKUA_ASSIGN_OR_RETURN(impl->runner,
                         Runner::create(impl->model, *impl->backend,

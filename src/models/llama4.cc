@@ -61,8 +61,11 @@ void read_sparse(ConfigReader& config, Layers& layers) {
   const std::vector<int32_t> named = config.ids("moe_layers");
   for (size_t i = 0; i < layers.size(); ++i) layers[i].sparse = !listed && (i + 1) % step == 0;
   for (const int32_t layer : named) {
-    if (layer >= 0 && static_cast<size_t>(layer) < layers.size())
-      layers[static_cast<size_t>(layer)].sparse = true;
+    if (layer < 0 || static_cast<size_t>(layer) >= layers.size()) {
+      config.fail(invalid_argument("[model] config.json: moe_layers names layer " + std::to_string(layer)));
+      return;
+    }
+    layers[static_cast<size_t>(layer)].sparse = true;
   }
 }
 

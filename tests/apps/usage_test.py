@@ -5,7 +5,7 @@ import unittest
 
 from harness import ProgramTest
 
-COMMANDS = ["run", "batch", "inspect", "bench", "tokenize", "apply-template", "list"]
+COMMANDS = ["run", "batch", "inspect", "bench", "tokenize", "apply-template", "arch", "list"]
 
 
 class Help(ProgramTest):

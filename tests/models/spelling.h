@@ -24,7 +24,8 @@ inline std::string details(const Node& node) {
     for (double f : angles->inv_freq) out += " " + std::to_string(f);
   }
   if (const auto* attention = std::get_if<Attention>(&node.op)) {
-    out += " window " + std::to_string(attention->window) + " scale " + std::to_string(attention->scale);
+    out += " window " + std::to_string(attention->window) + " scale " + std::to_string(attention->scale) +
+           " chunk " + std::to_string(attention->chunk);
   }
   if (const auto* r = std::get_if<MoeRouter>(&node.op)) {
     out += " score " + std::to_string(static_cast<int>(r->score)) + " top_k " + std::to_string(r->top_k) +

@@ -107,6 +107,21 @@ constexpr Pair kPairs[] = {
          "attn_layer_offset": 1, "mamba_inner_layernorms": true, "sliding_window": null, "n_ctx": 256})",
      R"({"model_type": "jamba", "mamba_dt_rank": 2, "num_local_experts": 4, "attn_layer_period": 2,
          "attn_layer_offset": 1, "expert_layer_period": 2, "expert_layer_offset": 1})"},
+    {R"({"model_type": "gpt_oss", "head_dim": 8, "sliding_window": 16, "experts_per_token": 2, "num_local_experts": 4,
+         "initial_context_length": 4096, "swiglu_limit": 7.0, "rope_theta": 150000, "rope_scaling": {"beta_fast": 32.0,
+         "beta_slow": 1.0, "factor": 32.0, "original_max_position_embeddings": 4096, "rope_type": "yarn",
+         "truncate": false}})",
+     R"({"model_type": "gpt_oss", "head_dim": 8, "sliding_window": 16, "num_experts_per_tok": 2, "num_experts": 4,
+         "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]})"},
+    {R"({"model_type": "llama4_text", "head_dim": 8, "intermediate_size_mlp": 40, "attention_chunk_size": 16,
+         "no_rope_layers": [], "attn_temperature_tuning": 4, "for_llm_compressor": false, "rope_theta": 500000.0,
+         "rope_scaling": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+         "original_max_position_embeddings": 64, "rope_type": "llama3"}})",
+     R"({"model_type": "llama4_text", "head_dim": 8, "intermediate_size_mlp": 40, "attention_chunk_size": 16,
+         "no_rope_layers": [1, 1, 1, 0], "moe_layers": [0, 1, 2, 3], "attn_temperature_tuning": true,
+         "layer_types": ["chunked_attention", "chunked_attention", "chunked_attention", "full_attention"],
+         "rope_parameters": {"factor": 8.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+         "original_max_position_embeddings": 64, "rope_type": "llama3", "rope_theta": 500000.0}})"},
 };
 INSTANTIATE_TEST_SUITE_P(All, Spellings, testing::ValuesIn(kPairs));
 
@@ -198,6 +213,19 @@ TEST(Refusals, NameTheKeyThatWouldChangeTheMaths) {
       {R"({"model_type": "jamba", "mamba_inner_layernorms": false})", "mamba_inner_layernorms"},
       {R"({"model_type": "jamba", "sliding_window": 8})", "sliding_window"},
       {R"({"model_type": "jamba", "attn_layer_offset": 8})", "attn_layer_offset"},
+      {R"({"model_type": "gpt_oss", "sliding_window": 8, "swiglu_limit": 6.0})", "swiglu_limit"},
+      {R"({"model_type": "gpt_oss", "sliding_window": 8, "hidden_act": "gelu"})", "hidden_act"},
+      {R"({"model_type": "gpt_oss", "sliding_window": 8, "experts_per_token": 2, "num_experts_per_tok": 4})",
+       "experts_per_token"},
+      {R"({"model_type": "gpt_oss"})", "sliding_window"},
+      {R"({"model_type": "llama4_text", "no_rope_layers": [1]})", "no_rope_layers"},
+      {R"({"model_type": "llama4_text", "layer_types": ["full_attention"]})", "layer_types"},
+      {R"({"model_type": "llama4_text", "layer_types": ["a", "full_attention", "full_attention",
+           "full_attention"]})",
+       "chunked_attention"},
+      {R"({"model_type": "llama4_text", "attn_temperature_tuning": "yes"})", "attn_temperature_tuning"},
+      {R"({"model_type": "llama4_text", "moe_layers": [4]})", "moe_layers"},
+      {R"({"model_type": "gemma4_text", "head_dim": 8, "enable_moe_block": true})", "moe_intermediate_size"},
   };
   for (const auto& [config, key] : cases) {
     const std::string text = text_of(with(config));
