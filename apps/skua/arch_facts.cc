@@ -41,7 +41,8 @@ PackedWeight layout_of(const WeightDecl& decl, bool quantized) {
   Format format{FormatKind::kBF16};
   if (decl.rows == 1) format = {FormatKind::kF32};
   if (decl.plain) format = plain_format(*decl.plain);
-  const bool matrix = decl.rows > 1 && (decl.name.ends_with(".weight") || !decl.blocks.empty());
+  const std::string& stored = decl.blocks.empty() ? decl.name : decl.blocks[0].tensors[0];
+  const bool matrix = decl.rows > 1 && stored.ends_with(".weight");  // MLX leaves other matrices alone
   if (quantized && matrix && !decl.plain && decl.cols % 32 == 0) format = four_bits;
   PackedWeight out;
   out.layout.format = format;

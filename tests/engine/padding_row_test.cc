@@ -22,13 +22,13 @@ FamilyModel youtu(const char* padding, Format format) {
 }
 
 /// The logits of a few tokens, the padding token among them, and the load's warnings.
-struct Run {
+struct Outcome {
   Rows rows;
   std::vector<std::string> warnings;
 };
-Run run(const FamilyModel& model) {
+Outcome load_and_run(const FamilyModel& model) {
   const auto backend = make_ref_backend({});
-  Run out;
+  Outcome out;
   out.warnings =
       must(load_model(*make_checkpoint(model), *backend, ConfigPolicy::kStrict, nullptr)).report.warnings;
   HandRunner hand(model, make_ref_backend({}), {.context = 64, .max_tokens = 8, .max_seqs = 1});
@@ -38,8 +38,8 @@ Run run(const FamilyModel& model) {
 }
 
 TEST(PaddingRow, IsZeroOnTheWayInAndOut) {
-  const Run zero = run(youtu(R"({"pad_token_id": 3, "eos_token_id": 2})", {FormatKind::kBF16}));
-  const Run kept = run(youtu(R"({"eos_token_id": 2})", {FormatKind::kBF16}));
+  const Outcome zero = load_and_run(youtu(R"({"pad_token_id": 3, "eos_token_id": 2})", {FormatKind::kBF16}));
+  const Outcome kept = load_and_run(youtu(R"({"eos_token_id": 2})", {FormatKind::kBF16}));
   for (const auto& row : zero.rows) EXPECT_EQ(row[3], 0.0f);
   EXPECT_NE(kept.rows[0][3], 0.0f);
   EXPECT_EQ(zero.rows[0][4], kept.rows[0][4]);
@@ -50,9 +50,10 @@ TEST(PaddingRow, IsZeroOnTheWayInAndOut) {
 }
 
 TEST(PaddingRow, OfATokenThatEndsTextsIsKept) {
-  const Run end = run(youtu(R"({"pad_token_id": 3, "eos_token_id": [2, 3]})", {FormatKind::kBF16}));
-  EXPECT_NE(end.rows[0][3], 0.0f);
-  EXPECT_TRUE(end.warnings.empty());
+  const Outcome kept =
+      load_and_run(youtu(R"({"pad_token_id": 3, "eos_token_id": [2, 3]})", {FormatKind::kBF16}));
+  EXPECT_NE(kept.rows[0][3], 0.0f);
+  EXPECT_TRUE(kept.warnings.empty());
 }
 
 TEST(PaddingRow, OutsideTheVocabularyIsRefused) {
