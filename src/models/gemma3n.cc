@@ -40,7 +40,8 @@ class Gemma3n final : public Model {
     auto model = std::make_unique<Gemma3n>();
     Json first = json;  // the sizes' reader wants one intermediate size; those of the layers are read below
     const Json* d_ff = json.find("intermediate_size");
-    if (d_ff != nullptr && d_ff->size() > 0) first.set("intermediate_size", d_ff->items()[0]);
+    if (d_ff != nullptr && d_ff->is_array() && d_ff->size() > 0)
+      first.set("intermediate_size", d_ff->items()[0]);
     ConfigReader config(first), original(json);
     DecoderConfig& c = model->config_;
     c = read_decoder_config(config);

@@ -97,6 +97,7 @@ class LongcatFlash final : public Model {
     moe_.d_ff = config.count("expert_ffn_hidden_size");
     moe_.n_experts = config.count("n_routed_experts");
     moe_.n_identity = config.count_or_none("zero_expert_num");
+    if (moe_.n_identity > kMaxExperts) config.fail(invalid_argument("[model] zero_expert_num is too large"));
     moe_.act = act_;
     moe_.router.top_k = config.count("moe_topk");
     moe_.router.scale = static_cast<float>(config.number_or("routed_scaling_factor", 6.0));

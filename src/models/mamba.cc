@@ -97,12 +97,12 @@ ValueId mamba2_block(GraphBuilder& b, const Mamba2Block& block, ValueId x) {
 Mamba2Block read_mamba2(ConfigReader& config, int32_t d_model, int32_t d_inner, const MambaKeys& keys) {
   Mamba2Block out;
   out.d_model = d_model;
-  out.n_heads = config.count(keys.n_heads);
+  out.n_heads = config.count(keys.n_heads, 65536);
   const Json* head_dim = config.raw(keys.head_dim);
   out.head_dim = head_dim == nullptr || *head_dim == Json("auto") ? std::max(1, d_inner / out.n_heads)
-                                                                  : config.count(keys.head_dim);
-  out.n_groups = config.count(keys.n_groups);
-  out.state_dim = config.count(keys.state_dim);
+                                                                  : config.count(keys.head_dim, 65536);
+  out.n_groups = config.count(keys.n_groups, 65536);
+  out.state_dim = config.count(keys.state_dim, 65536);
   out.n_taps = config.count_or(keys.n_taps, 4);
   out.conv_bias = config.flag_or(keys.conv_bias, true);
   config.ignore({keys.chunk});  // the order of additions is ours

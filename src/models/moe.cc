@@ -78,6 +78,12 @@ ValueId moe_block(GraphBuilder& b, const MoeBlock& block, ValueId x) {
 }
 
 ValueId expert_block(GraphBuilder& b, const MoeBlock& block, ValueId x, ValueId routing) {
+  if (int64_t{block.n_experts} + block.n_identity > kMaxExperts) {
+    b.fail(invalid_argument("[model] " + block.prefix + " has " +
+                            std::to_string(int64_t{block.n_experts} + block.n_identity) +
+                            " experts; supported are up to " + std::to_string(kMaxExperts)));
+    return x;
+  }
   const int64_t d = block.d_model, ff = block.d_ff;
   const ExpertMatrix gate{block.names.gate, "gate_proj", block.names.all_gate_up, ff, d, 2, 0};
   const ExpertMatrix up{block.names.up, "up_proj", block.names.all_gate_up, ff, d, 2, 1};

@@ -33,6 +33,8 @@ enum class FusedExperts : uint8_t {
   kInterleavedColumns,  // transposed, columns of gate and up in turn
 };
 
+constexpr int64_t kMaxExperts = 4096;  // of one layer: a config that asks for more is damaged
+
 struct MoeBlock {
   std::string prefix;  // "model.layers.3.mlp"
   int32_t d_model = 0;

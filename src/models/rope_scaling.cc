@@ -143,8 +143,8 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
   // "proportional" spreads its frequencies over the whole head; the slowest stand still.
   const auto n_turning = static_cast<size_t>(head_dim * part / 2);
   const auto rot_dim = type == "proportional" ? head_dim : static_cast<int32_t>(head_dim * part);
-  if (rot_dim < 2 || rot_dim % 2 != 0) {
-    return invalid_argument("[model] rotated dimensions must be an even number, got " +
+  if (rot_dim < 2 || rot_dim % 2 != 0 || rot_dim > 65536) {
+    return invalid_argument("[model] rotated dimensions must be an even number up to 65536, got " +
                             std::to_string(rot_dim));
   }
   double theta = default_theta;
