@@ -11,14 +11,18 @@
 
 namespace skua::text {
 
+/// What scores are added in: doubles by HF tokenizers, floats by SentencePiece.
+enum class ScoreSums : uint8_t { kDouble, kFloat };
+
 struct UnigramSpec {
   StringTable vocab;
   std::vector<double> scores;    // one per id
   std::vector<bool> in_lattice;  // ids that may be part of a segmentation; empty: all
   std::optional<int32_t> unk;
   bool byte_fallback = false;
-  bool single_precision = false;  // add scores as floats, as SentencePiece does (HF: as doubles)
-  bool fuse_unk = true;           // neighbouring unknown characters make one unknown token
+  ScoreSums sums = ScoreSums::kDouble;
+  std::optional<double> lowest_score;  // what the unknown penalty counts from; nothing: the lowest of scores
+  bool fuse_unk = true;                // neighbouring unknown characters make one unknown token
 };
 std::unique_ptr<Model> make_unigram(UnigramSpec spec);
 

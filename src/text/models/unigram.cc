@@ -1,5 +1,6 @@
 // Unigram: the segmentation with the highest sum of scores (Viterbi). Source: HF tokenizers 0.23,
-// models/unigram/model.rs (encode_optimized).
+// models/unigram/model.rs (encode_optimized), and google/sentencepiece v0.2, src/unigram_model.cc
+// (EncodeOptimized); the one adds doubles, the other floats.
 #include <array>
 
 #include "text/byte_chars.h"
@@ -28,18 +29,16 @@ class Unigram : public Model {
  public:
   explicit Unigram(UnigramSpec spec) : spec_(std::move(spec)) {
     std::vector<std::pair<std::string_view, int32_t>> entries;
-    double lowest = 0;
-    bool any = false;
+    std::optional<double> lowest = spec_.lowest_score;
     for (int32_t id = 0; id < spec_.vocab.id_limit(); ++id) {
       if (!spec_.vocab.contains(id)) continue;
       const double score = spec_.scores[static_cast<size_t>(id)];
-      if (!any || score < lowest) lowest = score;
-      any = true;
+      if (!spec_.lowest_score && (!lowest || score < *lowest)) lowest = score;
       const std::string_view text = spec_.vocab.spelling(id);
       const bool used = spec_.in_lattice.empty() || spec_.in_lattice[static_cast<size_t>(id)];
       if (used && spec_.vocab.find(text) == id) entries.emplace_back(text, id);
     }
-    unknown_score_ = lowest - kUnknownPenalty;
+    unknown_score_ = rounded(lowest.value_or(0) - kUnknownPenalty);
     trie_ = PrefixTrie(std::move(entries));
     for (int byte = 0; byte < 256; ++byte) {
       const auto b = static_cast<uint8_t>(byte);
@@ -80,16 +79,14 @@ class Unigram : public Model {
   std::optional<int32_t> unknown() const override { return spec_.unk; }
 
  private:
-  // SentencePiece adds and compares floats.
-  void offer(Best& node, double score, int32_t id, size_t begin) const {
-    if (spec_.single_precision) score = static_cast<float>(score);
-    if (node.begin != UINT32_MAX && score <= node.score) return;
-    node = {score, id, static_cast<uint32_t>(begin)};
+  double rounded(double score) const {
+    return spec_.sums == ScoreSums::kFloat ? static_cast<double>(static_cast<float>(score)) : score;
   }
 
-  double unknown_path(double here) const {
-    const double score = unknown_score_ + here;
-    return spec_.single_precision ? static_cast<float>(score) : score;
+  void offer(Best& node, double score, int32_t id, size_t begin) const {
+    score = rounded(score);
+    if (node.begin != UINT32_MAX && score <= node.score) return;
+    node = {score, id, static_cast<uint32_t>(begin)};
   }
 
   Status fill_lattice(std::string_view piece, UnigramScratch& s) const {
@@ -105,7 +102,7 @@ class Unigram : public Model {
       if (!has_single) {
         if (!spec_.unk)
           return invalid_argument("[unigram] a character is unknown and there is no unknown token");
-        offer(s.best[begin + char_length], unknown_path(here), *spec_.unk, begin);
+        offer(s.best[begin + char_length], unknown_score_ + here, *spec_.unk, begin);
       }
       begin += char_length;
     }
@@ -114,8 +111,11 @@ class Unigram : public Model {
 
   void emit(std::string_view piece, ModelToken token, std::vector<ModelToken>& out) const {
     const std::string_view text = piece.substr(token.begin, token.end - token.begin);
-    if (const auto id = spec_.vocab.find(text)) {
-      out.push_back({*id, token.begin, token.end});
+    const bool known = !spec_.unk || token.id != *spec_.unk;
+    // HF looks the text of an unknown run up again; SentencePiece does not.
+    const auto id = spec_.sums == ScoreSums::kDouble ? spec_.vocab.find(text) : std::nullopt;
+    if (known || id) {
+      out.push_back({id.value_or(token.id), token.begin, token.end});
       return;
     }
     bool all_bytes = spec_.byte_fallback;

@@ -41,15 +41,16 @@ Result<std::unique_ptr<Model>> make_model(const SentencePieceVocab& vocab) {
     for (size_t i = 0; i < usable.size(); ++i) usable[i] = usable[i] && vocab.types[i] != PieceType::kUnused;
     spec.vocab = std::move(table);
     spec.scores.assign(vocab.scores.begin(), vocab.scores.end());
-    spec.single_precision = true;
-    float highest = std::numeric_limits<float>::min();  // FLT_MIN, as sentencepiece starts
+    spec.sums = ScoreSums::kFloat;
+    float lowest = std::numeric_limits<float>::max();
     for (size_t i = 0; i < usable.size(); ++i) {
-      if (vocab.types[i] == PieceType::kNormal) highest = std::max(highest, vocab.scores[i]);
+      if (vocab.types[i] == PieceType::kNormal) lowest = std::min(lowest, vocab.scores[i]);
+      // What sentencepiece 0.2.3 does, whatever score the file gives: a tenth for every byte but the first.
+      if (vocab.types[i] == PieceType::kUserDefined && !vocab.pieces[i].empty()) {
+        spec.scores[i] = static_cast<float>(0.1 * static_cast<double>(vocab.pieces[i].size() - 1));
+      }
     }
-    for (size_t i = 0; i < usable.size(); ++i) {  // user-defined pieces always win
-      if (vocab.types[i] != PieceType::kUserDefined) continue;
-      spec.scores[i] = static_cast<float>(static_cast<float>(vocab.pieces[i].size()) * highest - 0.1);
-    }
+    spec.lowest_score = lowest;
     spec.in_lattice = std::move(usable);
     spec.unk = unk;
     spec.byte_fallback = vocab.byte_fallback;
