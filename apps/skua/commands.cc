@@ -60,7 +60,7 @@ std::span<const Command> all_commands() {
        join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kDocuments, Opt::kJson}, kEngine, kWhere}),
        perplexity_command},
       {"tokenize", "[MODEL] [TEXT...]", "Shows the tokens of a text.", kTextDetails, 1000000,
-       join({{Opt::kModel, Opt::kPlain, Opt::kJson}, kWhere}), tokenize_command},
+       join({{Opt::kModel, Opt::kPlain, Opt::kFileLimits, Opt::kJson}, kWhere}), tokenize_command},
       {"apply-template", "[MODEL] [TEXT...]", "Shows the prompt that a chat template makes of messages.",
        "The messages are those of --messages, or --system and -p or TEXT.\n", 1000000,
        join({{Opt::kModel, Opt::kPrompt, Opt::kSystem, Opt::kMessages, Opt::kJson}, kWhere}),

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/threads.h"
 #include "cache/layout.h"
+#include "engine/text_setup.h"
 #include "models/families.h"
 #include "models/text_part.h"
 #include "skua/commands.h"
@@ -34,6 +35,7 @@ struct Facts {
   uint64_t weight_bytes = 0;  // stored bytes of the tensors that the model uses
   uint64_t cache_bytes_per_token = 0;
   uint64_t cache_bytes = 0;
+  std::vector<std::string> tokenizer_notes;
 };
 
 Facts file_facts(const Checkpoint& file) {
@@ -121,6 +123,7 @@ std::string model_text(const Facts& facts) {
       row("memory", human_bytes(facts.weight_bytes + facts.cache_bytes) + " for a context of " +
                         number(facts.context) + ": weights " + human_bytes(facts.weight_bytes) + ", cache " +
                         human_bytes(facts.cache_bytes) + "; the scratch memory of a step comes on top");
+  for (const std::string& note : facts.tokenizer_notes) out += row("tokenizer", note);
   return out;
 }
 
@@ -174,6 +177,9 @@ Json as_json(const Facts& facts, const OptionValues& options) {
   out.set("tensors", tensor_json(facts, options));
   out.set("model", std::move(model));
   out.set("memory", std::move(memory));
+  Json notes = Json::array();
+  for (const std::string& note : facts.tokenizer_notes) notes.push_back(note);
+  out.set("tokenizer_notes", std::move(notes));
   return out;
 }
 
@@ -197,6 +203,9 @@ Exit inspect_command(const CommandInput& input) {
   auto file = open_model(options, split_arguments(input).model);
   if (!file.ok()) return fail(file.status());
   Facts facts = file_facts(**file);
+  if (const auto text = load_text(**file); text.ok() && text->tokenizer != nullptr) {
+    facts.tokenizer_notes = text->tokenizer->notes();
+  }
   const Status known = add_model_facts(std::move(file).value(), settings, facts);
   // Of a model that skua cannot run, the tensors are still worth seeing.
   if (!known.ok() && !options.flag(Opt::kJson)) (void)print(tensor_text(facts, options)).ok();

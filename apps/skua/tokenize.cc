@@ -1,5 +1,6 @@
 // skua tokenize: the ids and pieces of a text.
 #include "base/json.h"
+#include "base/log.h"
 #include "engine/text_setup.h"
 #include "skua/commands.h"
 #include "skua/model_source.h"
@@ -81,8 +82,11 @@ Exit tokenize_command(const CommandInput& input) {
   }
   const Status valid = check_utf8(what.text, "the text");
   if (!valid.ok()) return fail(valid);
+  for (const std::string& note : text->tokenizer->notes()) log_warning(note);
   const bool plain = input.options.flag(Opt::kPlain);
-  const auto ids = text->tokenizer->encode(what.text, {.add_special = !plain, .parse_special = !plain});
+  const FileLimits limits = input.options.flag(Opt::kFileLimits) ? FileLimits::kApply : FileLimits::kIgnore;
+  const auto ids = text->tokenizer->encode(
+      what.text, {.add_special = !plain, .parse_special = !plain, .breaks = {}, .file_limits = limits});
   if (!ids.ok()) return fail(ids.status());
   return print_and_exit(input.options.flag(Opt::kJson) ? as_json(*text->tokenizer, *ids)
                                                        : as_table(*text->tokenizer, *ids));

@@ -48,6 +48,7 @@ enum class Opt : uint8_t {
   kGenTokens,
   kRepeat,
   kPlain,
+  kFileLimits,
   kOutput,
   kParallel,
   kCacheTokens,

@@ -19,7 +19,7 @@ struct LocalTime {
 /// What a rendering may depend on besides its variables, and its bounds. A template is untrusted input.
 struct RenderOptions {
   std::function<LocalTime()> now;            // the system's clock when empty
-  uint64_t max_steps = 20'000'000;           // nodes evaluated and text handled, in rough units
+  uint64_t max_steps = 10'000'000;           // nodes evaluated and text handled, in rough units
   uint64_t max_bytes = uint64_t{512} << 20;  // text and lists made during the rendering, freed or not
 };
 

@@ -1,6 +1,8 @@
 // Trying templates, and rewriting messages for them.
 #include "text/message_forms.h"
 
+#include <algorithm>
+
 namespace skua::text {
 namespace {
 
@@ -43,30 +45,42 @@ Json call_message(Json arguments, Json content) {
 class Prober {
  public:
   Prober(const ChatTemplate& chat_template, const Json& base, const RenderOptions& options)
-      : template_(chat_template), base_(base), options_(options) {}
+      : template_(chat_template), base_(base), options_(options) {
+    options_.max_steps = std::min(options_.max_steps, kProbeSteps);
+    options_.max_bytes = std::min(options_.max_bytes, kProbeBytes);
+  }
 
   /// The prompt of `messages`, or nothing when the template refuses them.
-  std::string render(Json messages) const {
+  std::string render(Json messages) {
+    if (!exhausted_.ok()) return {};
     Json variables = base_;
     variables.set("messages", std::move(messages));
     variables.set("add_generation_prompt", true);
     const auto out = template_.render(variables, options_);
+    if (out.status().code() == Code::kResourceExhausted) exhausted_ = out.status();
     return out.ok() ? *out : std::string();
   }
 
-  bool shows(const Json& messages, std::string_view mark) const {
+  bool shows(const Json& messages, std::string_view mark) {
     return render(messages).find(mark) != std::string::npos;
   }
 
+  /// The first time a rendering ran into its bounds; none is tried after that.
+  const Status& exhausted() const { return exhausted_; }
+
  private:
+  // A chat of one or two short messages: templates in use need a few thousand steps for it.
+  static constexpr uint64_t kProbeSteps = 1'000'000;
+  static constexpr uint64_t kProbeBytes = uint64_t{64} << 20;
   const ChatTemplate& template_;
   const Json& base_;
-  const RenderOptions& options_;
+  RenderOptions options_;
+  Status exhausted_;
 };
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
-void probe_calls(const Prober& prober, TemplateTraits& traits) {
+void probe_calls(Prober& prober, TemplateTraits& traits) {
   const Json user = message("user", kMark);
   Json object = Json::object();
   object.set("city", "skuaprobe");
@@ -84,9 +98,9 @@ void probe_calls(const Prober& prober, TemplateTraits& traits) {
 
 }  // namespace
 
-TemplateTraits probe_template(const ChatTemplate& chat_template, const Json& base,
-                              const RenderOptions& options) {
-  const Prober prober(chat_template, base, options);
+Result<TemplateTraits> probe_template(const ChatTemplate& chat_template, const Json& base,
+                                      const RenderOptions& options) {
+  Prober prober(chat_template, base, options);
   TemplateTraits traits;
   const std::string parts = prober.render(list_of({message("user", list_of({text_part(kMark)}))}));
   traits.part_content = has(parts, kMark) && !has(parts, "'type'") && !has(parts, "\"type\"");
@@ -96,6 +110,7 @@ TemplateTraits probe_template(const ChatTemplate& chat_template, const Json& bas
   const bool user_alone = prober.shows(list_of({user}), kMark);
   traits.system = prober.shows(list_of({message("system", rules), user}), kSystemMark) || !user_alone;
   probe_calls(prober, traits);
+  SKUA_RETURN_IF_ERROR(prober.exhausted());
   return traits;
 }
 

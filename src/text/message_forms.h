@@ -16,9 +16,10 @@ struct TemplateTraits {
   bool object_arguments = true;  // tool arguments are wanted as an object, not as JSON text
 };
 
-/// `base`: variables every rendering has (special tokens, ...).
-TemplateTraits probe_template(const ChatTemplate& chat_template, const Json& base,
-                              const RenderOptions& options);
+/// `base`: variables every rendering has (special tokens, ...). The bounds of `options` are lowered to what a
+/// short chat can need. Errors: kResourceExhausted (the template goes beyond them even so; names its line).
+Result<TemplateTraits> probe_template(const ChatTemplate& chat_template, const Json& base,
+                                      const RenderOptions& options);
 
 /// Checks messages and brings them into the forms of `traits`. Errors: kInvalidArgument (a message of the
 /// wrong form; the message says which).

@@ -43,7 +43,7 @@ class Pipeline : public Tokenizer, private Spellings {
   Result<Encoding> encode_with_offsets(std::string_view text, EncodeOptions options) const override {
     Encoding out;
     SKUA_RETURN_IF_ERROR(run(text, options, {out.ids, &out.offsets}));
-    if (spec_.post_processor) spec_.post_processor->process({text, *this, options.add_special, true}, out);
+    SKUA_RETURN_IF_ERROR(finish_encoding(text, options, WithOffsets::kYes, out));
     return out;
   }
 
@@ -95,11 +95,55 @@ class Pipeline : public Tokenizer, private Spellings {
   Result<std::vector<int32_t>> encode_ids(std::string_view text, EncodeOptions options) const override {
     Encoding out;
     SKUA_RETURN_IF_ERROR(run(text, options, {out.ids, nullptr}));
-    if (spec_.post_processor) spec_.post_processor->process({text, *this, options.add_special, false}, out);
+    SKUA_RETURN_IF_ERROR(finish_encoding(text, options, WithOffsets::kNo, out));
     return std::move(out.ids);
   }
 
  private:
+  enum class WithOffsets : uint8_t { kNo, kYes };
+
+  // What comes after the model: truncation, the post-processor, padding, in HF's order.
+  Status finish_encoding(std::string_view text, const EncodeOptions& options, WithOffsets with_offsets,
+                         Encoding& encoding) const {
+    const PostInput post{text, *this, options.add_special, with_offsets == WithOffsets::kYes};
+    const bool limited = options.file_limits == FileLimits::kApply;
+    if (limited && spec_.truncation) {
+      Encoding around;  // what the post-processor adds to nothing
+      if (spec_.post_processor) spec_.post_processor->process(post, around);
+      const size_t most = spec_.truncation->max_ids;
+      if (around.ids.size() > most) {
+        return invalid_argument("[tokenizer] truncation to " + std::to_string(most) +
+                                " ids leaves no room for the " + std::to_string(around.ids.size()) +
+                                " that the file puts around a text");
+      }
+      truncate(encoding, most - around.ids.size(), spec_.truncation->cut);
+    }
+    if (spec_.post_processor) spec_.post_processor->process(post, encoding);
+    if (limited && spec_.padding) pad(encoding, *spec_.padding, with_offsets);
+    return ok_status();
+  }
+
+  static void truncate(Encoding& encoding, size_t most, Side cut) {
+    const auto keep = [&](auto& list) {
+      if (list.size() <= most) return;
+      if (cut == Side::kLeft) list.erase(list.begin(), list.end() - static_cast<ptrdiff_t>(most));
+      list.resize(most);
+    };
+    keep(encoding.ids);
+    keep(encoding.offsets);
+  }
+
+  static void pad(Encoding& encoding, const Padding& padding, WithOffsets with_offsets) {
+    size_t n = padding.n_ids == 0 ? encoding.ids.size() : padding.n_ids;
+    n = (n + padding.multiple - 1) / padding.multiple * padding.multiple;
+    if (n <= encoding.ids.size()) return;
+    const size_t missing = n - encoding.ids.size();
+    const bool left = padding.side == Side::kLeft;
+    encoding.ids.insert(left ? encoding.ids.begin() : encoding.ids.end(), missing, padding.pad_id);
+    if (with_offsets == WithOffsets::kNo) return;
+    encoding.offsets.insert(left ? encoding.offsets.begin() : encoding.offsets.end(), missing, TextSpan());
+  }
+
   static std::string sentence_piece_bytes(std::string_view text) {
     const int byte = byte_of_hex_piece(text);
     if (byte >= 0) return std::string(1, static_cast<char>(byte));

@@ -140,7 +140,8 @@ Result<PromptBuilder> PromptBuilder::make(const ChatTemplateSources& sources, co
       std::make_unique<State>(State{tokenizer, std::move(templates), special_token_variables(tokenizer),
                                     tokenizer.control_texts(), std::move(options)});
   for (NamedTemplate& named : state->templates) {
-    named.traits = text::probe_template(named.chat_template, state->base, state->options);
+    SKUA_ASSIGN_OR_RETURN(named.traits,
+                          text::probe_template(named.chat_template, state->base, state->options));
   }
   return PromptBuilder(std::move(state));
 }

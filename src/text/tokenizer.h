@@ -15,6 +15,9 @@
 
 namespace skua {
 
+/// Whether the vocabulary file's own truncation and padding settings are applied to a text.
+enum class FileLimits : uint8_t { kIgnore, kApply };
+
 struct EncodeOptions {
   /// Run the post-processor: add BOS, EOS and whatever else the vocabulary file asks for.
   bool add_special = true;
@@ -26,6 +29,9 @@ struct EncodeOptions {
   /// Byte positions in the text, ascending, that no added token may reach across: a token that would hold the
   /// bytes on both sides of one is spelled out. For prompts that quote control text; see prompt.h.
   std::span<const uint32_t> breaks;
+  /// HF tokenizers applies them whenever a tokenizer.json has them. An engine must not: truncation would cut
+  /// a prompt without a word. notes() names them.
+  FileLimits file_limits = FileLimits::kIgnore;
 };
 
 /// Half-open byte range in the text given to encode().

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <ctime>
+
 #include "text/prompt.h"
 #include "text/tiny_vocab.h"
 
@@ -172,6 +174,19 @@ TEST(Prompt, ContinuesTheFinalMessage) {
           .text,
       "<|im_start|>user\nq<|im_end|>\n<|im_start|>assistant\nThe answer ");
   EXPECT_FALSE(builder(kChatMl).render({.messages = messages, .continue_final_message = true}).ok());
+}
+
+TEST(Prompt, AHostileTemplateEndsSoonWithItsLine) {
+  const std::string endless =
+      "x\n{% set r = range(1000)|list %}\n{% for i in r %}{% for j in r %}{% for k in r %}{% endfor %}{% "
+      "endfor %}"
+      "{% endfor %}";
+  const std::clock_t begin = std::clock();
+  const auto made = PromptBuilder::make({.config = Json(endless)}, tokenizer());
+  EXPECT_EQ(made.status().code(), Code::kResourceExhausted);
+  EXPECT_THAT(made.status().message(), HasSubstr("line 3"));
+  // Processor time of one bounded rendering, with room for sanitizers; without bounds it is minutes.
+  EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 3.0);
 }
 
 TEST(Prompt, TemplateVariablesReachTheTemplate) {

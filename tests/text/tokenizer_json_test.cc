@@ -239,6 +239,47 @@ TEST(TokenizerJson, UnknownThingsAreNamed) {
               HasSubstr("regex"));
 }
 
+// Right values: HF tokenizers 0.23.3 on the same files.
+TEST(TokenizerJson, TruncationAndPaddingAreAppliedOnlyWhenAskedFor) {
+  const std::string added = R"("added_tokens": [{"id": 2, "content": "<x>", "special": true}],)";
+  const std::string vocab = R"({"a": 0, "b": 1})";
+  const auto cut = load(bpe(vocab, "[]", added + R"("truncation": {"direction": "Right", "max_length": 3})"));
+  EXPECT_THAT(*cut->encode("ab<x>b"), ElementsAre(0, 1, 2, 1));
+  EXPECT_THAT(*cut->encode("ab<x>b", {.file_limits = FileLimits::kApply}), ElementsAre(0, 1, 2));
+  const auto left = load(bpe(vocab, "[]", added + R"("truncation": {"direction": "Left", "max_length": 3},
+      "padding": {"strategy": {"Fixed": 5}, "direction": "Left", "pad_id": 2, "pad_token": "<x>"})"));
+  const auto full = left->encode_with_offsets("ab<x>b", {.file_limits = FileLimits::kApply});
+  EXPECT_THAT(full->ids, ElementsAre(2, 2, 1, 2, 1));
+  EXPECT_THAT(full->offsets,
+              ElementsAre(TextSpan{}, TextSpan{}, TextSpan{1, 2}, TextSpan{2, 5}, TextSpan{5, 6}));
+  const auto multiple = load(bpe(vocab, "[]", added + R"("padding": {"strategy": "BatchLongest",
+      "direction": "Right", "pad_to_multiple_of": 4, "pad_id": 1})"));
+  EXPECT_THAT(*multiple->encode("aaaaa", {.file_limits = FileLimits::kApply}),
+              ElementsAre(0, 0, 0, 0, 0, 1, 1, 1));
+  EXPECT_EQ(left->notes().size(), 2u);
+}
+
+TEST(TokenizerJson, AddedTokensThatTheModelLacksAreNumberedOnFromTheVocabulary) {
+  const auto made = load(bpe(R"({"a": 0, "b": 1})", "[]",
+                             R"("added_tokens": [{"id": 500, "content": "<x>", "special": true},
+                                 {"id": 300, "content": "<y>", "special": true},
+                                 {"id": 9, "content": "<x>", "special": true},
+                                 {"id": 7, "content": "a", "special": true}])"));
+  EXPECT_THAT(*made->encode("ab<x>b<y>"), ElementsAre(0, 1, 2, 1, 3));
+  EXPECT_EQ(made->n_vocab(), 4);
+  EXPECT_EQ(made->notes().size(), 4u);
+}
+
+TEST(TokenizerJson, TwoTokensWithOneIdAndEmptyVocabulariesAreErrors) {
+  const auto error = [](const std::string& json) { return load_tokenizer_json(json).status().message(); };
+  EXPECT_THAT(error(bpe(R"({"a": 0, "b": 0})", "[]", R"("added_tokens": [])")), HasSubstr("same id 0"));
+  // Two entries: the token that the file adds would be counted 2, which is taken.
+  EXPECT_THAT(error(bpe(R"({"a": 0, "b": 2})", "[]", R"("added_tokens": [{"id": 5, "content": "<x>"}])")),
+              HasSubstr("both have id 2"));
+  EXPECT_THAT(error(bpe("{}", "[]", R"("added_tokens": [])")), HasSubstr("vocabulary is empty"));
+  EXPECT_THAT(error(bpe(R"({"a": -1})", "[]", R"("added_tokens": [])")), HasSubstr("token ids"));
+}
+
 TEST(TokenizerJson, DropoutAndTruncationAreNotedAndDoNothing) {
   const auto tokenizer =
       load(bpe(R"({"a": 0})", "[]", R"("truncation": {"max_length": 1})", R"(, "dropout": 0.5)"));

@@ -193,6 +193,7 @@ Result<Interpreter::Flow> Interpreter::run_for(const Stmt& stmt, Scope* scope, c
   const Value loop_value = Value::object(loop);
   bool completed = false;
   for (size_t i = 0; i < loop->size(); ++i) {
+    SKUA_RETURN_IF_ERROR(step(4));  // a turn costs that much even when its body is empty
     loop->move_to(i);
     const ScopeUse inner(*this, scope);
     inner.get()->set("loop", loop_value);

@@ -16,7 +16,7 @@ namespace skua::jinja {
 
 /// Bounds of one rendering.
 struct Limits {
-  uint64_t steps = 20'000'000;           // nodes evaluated, characters scanned by the thousand
+  uint64_t steps = 10'000'000;           // nodes evaluated, characters scanned by the thousand
   uint64_t bytes = uint64_t{512} << 20;  // made by string and list operations, freed or not
   int depth = 1000;                      // nested evaluations, macro calls included
 };

@@ -23,7 +23,12 @@ Result<StringTable> load_vocab(const Fields& fields) {
       return fields.error("vocab",
                           "ids without large gaps; \"" + text + "\" has " + std::to_string(id.as_int()));
     }
-    table.insert(text, static_cast<int32_t>(id.as_int()));
+    const auto number = static_cast<int32_t>(id.as_int());
+    if (table.contains(number) && table.spelling(number) != text) {
+      return invalid_argument("[model] \"" + std::string(table.spelling(number)) + "\" and \"" + text +
+                              "\" have the same id " + std::to_string(number));
+    }
+    table.insert(text, number);
   }
   return table;
 }

@@ -1,5 +1,8 @@
 // tokenizer.json to a pipeline. The parts load themselves (load_*.cc); here are the added tokens, the roles
 // from tokenizer_config.json, and what the file says that has no effect.
+#include <algorithm>
+#include <unordered_map>
+
 #include "text/json_fields.h"
 #include "text/pipeline.h"
 
@@ -9,26 +12,96 @@ namespace {
 constexpr int kMaxJsonDepth = 64;
 constexpr int64_t kMaxId = 1 << 28;
 
-Result<std::vector<AddedToken>> load_added_tokens(const Fields& fields, const Model& model) {
+// HF counts added tokens that the model lacks on from the end of the vocabulary, whatever id the file gives.
+int32_t next_added_id(const std::vector<AddedToken>& tokens, const Model& model) {
+  int32_t highest = -1;
+  for (const AddedToken& token : tokens) highest = std::max(highest, token.id);
+  return std::max(highest + 1, model.size());
+}
+
+Status check_free(const AddedToken& token, const Model& model) {
+  if (!model.contains(token.id) || model.spelling(token.id) == token.content) return ok_status();
+  return invalid_argument("[added_tokens] \"" + token.content + "\" and \"" +
+                          std::string(model.spelling(token.id)) + "\" would both have id " +
+                          std::to_string(token.id));
+}
+
+Result<std::vector<AddedToken>> load_added_tokens(const Fields& fields, const Model& model,
+                                                  std::vector<std::string>& notes) {
   std::vector<AddedToken> tokens;
   if (fields.find("added_tokens") == nullptr) return tokens;
   SKUA_ASSIGN_OR_RETURN(const Json* list, fields.array("added_tokens"));
+  std::unordered_map<std::string_view, int32_t> seen;
+  int32_t next = next_added_id(tokens, model);
   for (const Json& item : list->items()) {
     const Fields entry(item, "added_tokens");
     AddedToken token;
     SKUA_ASSIGN_OR_RETURN(token.content, entry.required_string("content"));
     SKUA_ASSIGN_OR_RETURN(const int64_t id, entry.integer("id", -1));
     if (id < 0 || id >= kMaxId) return entry.error("id", "a token id");
-    // The model's own id counts, as in HF; the id of the file is for tokens that the model lacks.
-    token.id = model.find(token.content).value_or(static_cast<int32_t>(id));
+    const auto known = seen.find(token.content);
+    token.id = known != seen.end() ? known->second : model.find(token.content).value_or(next);
+    SKUA_RETURN_IF_ERROR(check_free(token, model));
+    if (token.id != id) {
+      notes.push_back("Added token \"" + token.content + "\" has id " + std::to_string(token.id) +
+                      ", as HF tokenizers numbers it, though the file says " + std::to_string(id) + ".");
+    }
     SKUA_ASSIGN_OR_RETURN(token.single_word, entry.boolean("single_word", false));
     SKUA_ASSIGN_OR_RETURN(token.lstrip, entry.boolean("lstrip", false));
     SKUA_ASSIGN_OR_RETURN(token.rstrip, entry.boolean("rstrip", false));
     SKUA_ASSIGN_OR_RETURN(token.special, entry.boolean("special", false));
     SKUA_ASSIGN_OR_RETURN(token.normalized, entry.boolean("normalized", !token.special));
+    if (token.content.empty()) continue;  // HF leaves those out
+    seen.emplace(item.find("content")->as_string(), token.id);
+    next = std::max(next, token.id + 1);
     tokens.push_back(std::move(token));
   }
   return tokens;
+}
+
+Result<Side> load_side(const Fields& fields, std::string_view key) {
+  SKUA_ASSIGN_OR_RETURN(const std::string side, fields.string(key, "Right"));
+  if (side != "Left" && side != "Right") return fields.error(key, "\"Left\" or \"Right\"");
+  return side == "Left" ? Side::kLeft : Side::kRight;
+}
+
+constexpr std::string_view kNotUnlessAsked = "; skua applies this only when asked (tokenize --file-limits).";
+
+Status load_truncation(const Json* json, PipelineSpec& spec) {
+  if (json == nullptr) return ok_status();
+  const Fields fields(*json, "truncation");
+  if (!json->is_object()) return invalid_argument("[tokenizer] field \"truncation\" must be an object");
+  SKUA_ASSIGN_OR_RETURN(const int64_t most, fields.integer("max_length", 512));
+  if (most < 0) return fields.error("max_length", "0 or more");
+  Truncation out{.max_ids = static_cast<size_t>(most)};
+  SKUA_ASSIGN_OR_RETURN(out.cut, load_side(fields, "direction"));
+  spec.truncation = out;
+  spec.notes.push_back("The file cuts texts to " + std::to_string(most) + " ids" +
+                       std::string(kNotUnlessAsked));
+  return ok_status();
+}
+
+Status load_padding(const Json* json, PipelineSpec& spec) {
+  if (json == nullptr) return ok_status();
+  const Fields fields(*json, "padding");
+  if (!json->is_object()) return invalid_argument("[tokenizer] field \"padding\" must be an object");
+  Padding out;
+  const Json* strategy = fields.find("strategy");
+  if (strategy != nullptr && strategy->is_object()) {  // {"Fixed": n}; else "BatchLongest"
+    SKUA_ASSIGN_OR_RETURN(const int64_t n, Fields(*strategy, "padding.strategy").integer("Fixed", 0));
+    if (n < 0 || n >= kMaxId) return fields.error("strategy", "a length");
+    out.n_ids = static_cast<size_t>(n);
+  }
+  SKUA_ASSIGN_OR_RETURN(const int64_t multiple, fields.integer("pad_to_multiple_of", 1));
+  if (multiple < 0 || multiple >= kMaxId) return fields.error("pad_to_multiple_of", "a length");
+  out.multiple = static_cast<size_t>(std::max<int64_t>(multiple, 1));
+  SKUA_ASSIGN_OR_RETURN(const int64_t id, fields.integer("pad_id", 0));
+  if (id < 0 || id >= kMaxId) return fields.error("pad_id", "a token id");
+  out.pad_id = static_cast<int32_t>(id);
+  SKUA_ASSIGN_OR_RETURN(out.side, load_side(fields, "direction"));
+  spec.padding = out;
+  spec.notes.push_back("The file pads texts" + std::string(kNotUnlessAsked));
+  return ok_status();
 }
 
 // "bos_token" and its like: a string, or an object with "content".
@@ -82,7 +155,7 @@ Result<std::unique_ptr<Tokenizer>> load(const Json& root, const Json* config) {
   SKUA_ASSIGN_OR_RETURN(spec.pre_tokenizer, load_pre_tokenizer(part("pre_tokenizer")));
   SKUA_ASSIGN_OR_RETURN(spec.post_processor, load_post_processor(part("post_processor")));
   SKUA_ASSIGN_OR_RETURN(spec.decoder, load_decoder(part("decoder")));
-  SKUA_ASSIGN_OR_RETURN(spec.added_tokens, load_added_tokens(fields, *spec.model));
+  SKUA_ASSIGN_OR_RETURN(spec.added_tokens, load_added_tokens(fields, *spec.model, spec.notes));
   spec.spelling = spelling_of(fields.find("decoder"));
   spec.special.unk = spec.model->unknown();
   if (config != nullptr) {
@@ -93,10 +166,10 @@ Result<std::unique_ptr<Tokenizer>> load(const Json& root, const Json* config) {
     const auto unk = role_of(*config, "unk_token", spec.added_tokens, *spec.model);
     if (unk) spec.special.unk = unk;
   }
-  for (const std::string_view key : {"truncation", "padding"}) {
-    if (fields.find(key) == nullptr) continue;
-    spec.notes.push_back("The file's " + std::string(key) + " settings are not applied.");
-  }
+  SKUA_RETURN_IF_ERROR(load_truncation(fields.find("truncation"), spec));
+  SKUA_RETURN_IF_ERROR(load_padding(fields.find("padding"), spec));
+  if (spec.model->size() == 0 && spec.added_tokens.empty())
+    return invalid_argument("[tokenizer] the vocabulary is empty");
   return make_pipeline(std::move(spec), config == nullptr ? SpecialGuess::kAll : SpecialGuess::kEndOfTurn);
 }
 
