@@ -15,6 +15,23 @@ std::vector<PagePool> make_pools(const std::vector<int32_t>& n_pages) {
   return out;
 }
 
+/// The last page border at or before `n_tokens` at which every group still has the pages that the next token
+/// needs.
+int32_t last_usable_border(const CacheLayout& layout, std::span<const PageTable> tables, int32_t n_tokens) {
+  const auto usable = [&](int32_t border) {
+    for (size_t group = 0; group < tables.size(); ++group) {
+      const int32_t first = first_needed(layout.groups[group], border) / kPageTokens;
+      const auto needed = tables[group].pages().first(static_cast<size_t>(border / kPageTokens));
+      for (int32_t page : needed.subspan(static_cast<size_t>(first))) {
+        if (page < 0) return false;
+      }
+    }
+    return true;
+  };
+  while (n_tokens > 0 && !usable(n_tokens)) n_tokens -= kPageTokens;
+  return n_tokens;
+}
+
 }  // namespace
 
 CacheManager::CacheManager(CacheLayout layout, const std::vector<int32_t>& n_pages)
@@ -48,7 +65,9 @@ CachedStart CacheManager::start(std::span<const int32_t> ids, int32_t max_tokens
   if (room)
     out.n_tokens = match.n_tokens;
   else {
-    for (PageTable& table : tables) table.truncate(n_full, completed_step);
+    // What the next token sees at the end of the copy need not be what it sees at the page border.
+    out.n_tokens = last_usable_border(layout_, tables, n_full);
+    for (PageTable& table : tables) table.truncate(out.n_tokens, completed_step);
   }
   return out;
 }
