@@ -49,24 +49,55 @@ Result<std::vector<Job>> read_jobs(const std::string& text) {
   return out;
 }
 
-/// Indices of the lines that an earlier run has answered. Half a line at the end, left by an interruption, is
-/// cut off.
-Result<std::set<int64_t>> answered(const std::filesystem::path& path) {
-  std::set<int64_t> out;
-  if (!std::filesystem::exists(path)) return out;
-  SKUA_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+std::string id_text(const Json& line) {
+  const Json* id = line.find("id");
+  return id == nullptr ? "" : id->dump();
+}
+
+std::string or_none(const std::string& id) { return id.empty() ? "none" : id; }
+
+/// What an earlier run has answered: the index of each line, and its "id" as text ("" = none). Half a line at
+/// the end, left by an interruption, is cut off.
+Result<std::map<int64_t, std::string>> answered(const std::filesystem::path& path) {
+  std::map<int64_t, std::string> out;
+  const Result<std::string> text = read_file(path);
+  if (text.status().code() == Code::kNotFound) return out;
+  SKUA_RETURN_IF_ERROR(text.status());
   size_t begin = 0;
-  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
-    const auto json = parse_json(std::string_view(text).substr(begin, end - begin));
+  for (size_t end = text->find('\n'); end != std::string::npos; end = text->find('\n', begin)) {
+    const auto json = parse_json(std::string_view(*text).substr(begin, end - begin));
     const Json* index = json.ok() ? json->find("index") : nullptr;
     if (index == nullptr || !index->is_int()) {
       return invalid_argument(path.string() +
                               " exists and is no output of skua batch; name another --output");
     }
-    if (json->find("error") == nullptr) out.insert(index->as_int());
+    if (json->find("error") == nullptr) out[index->as_int()] = id_text(*json);
     begin = end + 1;
   }
-  if (begin < text.size()) std::filesystem::resize_file(path, begin);
+  if (begin == text->size()) return out;
+  std::error_code error;
+  std::filesystem::resize_file(path, begin, error);
+  if (error) {
+    return io_error("[batch] " + path.string() +
+                    " ends within a line, which cannot be cut off: " + error.message());
+  }
+  return out;
+}
+
+/// Lines of the input that `earlier` answers. Error: it answers other lines.
+Result<std::set<int64_t>> done_of(const std::vector<Job>& jobs,
+                                  const std::map<int64_t, std::string>& earlier) {
+  std::set<int64_t> out;
+  for (const Job& job : jobs) {
+    const auto found = earlier.find(job.index);
+    if (found == earlier.end()) continue;
+    if (found->second != id_text(job.line)) {
+      return invalid_argument("[batch] the output answers index " + std::to_string(job.index) + " with id " +
+                              or_none(found->second) + ", the input has id " + or_none(id_text(job.line)) +
+                              " there: it is of another input; name another --output");
+    }
+    out.insert(job.index);
+  }
   return out;
 }
 
@@ -200,12 +231,21 @@ class BatchRun {
                               "\" is not known; known are id, prompt, messages, max_tokens, temperature, " +
                               "top_k, top_p, min_p, seed, repetition_penalty, repeat_last_n, stop");
     }
-    if (value.is_array() && option->id == Opt::kStop) {
-      for (const Json& item : value.items()) SKUA_RETURN_IF_ERROR(set_sampling(key, item, options));
-      return ok_status();
-    }
+    if (option->id == Opt::kStop) return set_stops(value, options);
     const std::string text = value.is_string() ? value.as_string() : value.dump();
     return options.set(option->id, text, OptionSource::kCommandLine, "\"" + key + "\"");
+  }
+
+  static Status set_stops(const Json& value, OptionValues& options) {
+    const auto add = [&](const Json& item) {
+      if (!item.is_string())
+        return invalid_argument("\"stop\" must be a text or a list of texts, got " +
+                                value.dump().substr(0, 60));
+      return options.set(Opt::kStop, item.as_string(), OptionSource::kCommandLine, "\"stop\"");
+    };
+    if (!value.is_array()) return add(value);
+    for (const Json& item : value.items()) SKUA_RETURN_IF_ERROR(add(item));
+    return ok_status();
   }
 
   /// Runs a step; returns how many replies ended.
@@ -257,9 +297,11 @@ Exit batch_command(const CommandInput& input) {
   const std::filesystem::path path = options.text(Opt::kOutput);
   std::set<int64_t> done;
   if (!path.empty()) {
-    auto earlier = answered(path);
+    const auto earlier = answered(path);
     if (!earlier.ok()) return fail(earlier.status());
-    done = std::move(earlier).value();
+    auto of_these = done_of(*jobs, *earlier);
+    if (!of_these.ok()) return fail(of_these.status());
+    done = std::move(of_these).value();
   }
   std::ofstream file;
   if (!path.empty()) {

@@ -70,12 +70,12 @@ class Batches(ProgramTest):
 
     def test_errors_stay_on_their_line(self):
         rows = [{"prompt": "hi"}, {"prompt": 5}, {"text": "hi"}, {"prompt": "hi", "temperature": "hot"}, {"prompt": "y" * 5000},
-                {"prompt": "a", "messages": []}, {}]
+                {"prompt": "a", "messages": []}, {}, {"prompt": "hi", "stop": None}, {"prompt": "hi", "stop": ["a", 5]}]
         result = self.batch(self.file("in", rows), "--context", "512")
         self.assertEqual(result.returncode, 1)
         replies = {row["index"]: row for row in lines(result.stdout.decode())}
         self.assertEqual(replies[0]["text"], "Paris.")
-        for index, words in ((1, "must be a text"), (2, "is not known"), (3, "'hot'"), (4, "context"), (5, "either"), (6, "needs")):
+        for index, words in ((1, "must be a text"), (2, "is not known"), (3, "'hot'"), (4, "context"), (5, "either"), (6, "needs"), (7, "list of texts"), (8, "list of texts")):
             self.assertIn(words, replies[index]["error"]["message"])
 
     def test_input_that_is_no_batch_is_refused(self):
@@ -90,6 +90,23 @@ class Batches(ProgramTest):
         self.assertIn("no output of skua batch", result.stderr)
         self.assertEqual(self.batch(os.path.join(self.folder.name, "none")).returncode, 1)
         self.assertEqual(self.batch(good, "-o", "/dev/full").returncode, 1)
+
+    def test_an_output_that_cannot_be_used_is_an_error_with_words(self):
+        good = self.file("good", [{"prompt": "hi"}])
+        result = self.batch(good, "-o", "n" * 300)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("File name too long", result.stderr)
+
+    def test_an_output_of_another_input_is_refused(self):
+        out = os.path.join(self.folder.name, "out")
+        self.assertEqual(self.batch(self.file("in", [{"id": "a", "prompt": "hi"}]), "-o", out).returncode, 0)
+        for other in ({"id": "b", "prompt": "hi"}, {"prompt": "hi"}):
+            result = self.batch(self.file("in2", [other]), "-o", out)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn("of another input", result.stderr)
+        longer = self.file("in3", [{"id": "a", "prompt": "hi"}, {"id": "b", "prompt": "hi"}])
+        result = self.batch(longer, "-o", out)
+        self.assertIn("2 prompts (1 answered before), 0 errors", result.stderr)
 
 
 if __name__ == "__main__":
