@@ -69,7 +69,9 @@ Result<GgufVocab> read_vocab(const GgufHeader& header) {
 
 Result<TextSetup> load_gguf_text(const GgufHeader& header) {
   TextSetup out;
-  if (!header.arrays.contains("tokenizer.ggml.tokens")) return out;
+  if (header.metadata.find("tokenizer.ggml.tokens") == nullptr &&
+      !header.arrays.contains("tokenizer.ggml.tokens"))
+    return out;
   SKUA_ASSIGN_OR_RETURN(const GgufVocab vocab, read_vocab(header));
   SKUA_ASSIGN_OR_RETURN(out.tokenizer, tokenizer_from_gguf(vocab));
   if (const Json* source = header.metadata.find("tokenizer.chat_template")) out.templates.config = *source;

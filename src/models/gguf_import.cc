@@ -198,20 +198,24 @@ class ImportedGguf final : public Checkpoint {
 /// Some families share an architecture with one that has experts; expert_count tells them apart.
 Result<const Family*> family_of(const Json& metadata) {
   const Json* arch = metadata.find("general.architecture");
-  if (arch == nullptr || !arch->is_string())
-    return invalid_argument("[gguf] general.architecture is missing");
+  if (arch == nullptr || !arch->is_string()) {
+    return invalid_argument("[gguf] general.architecture must be a string, got " +
+                            (arch == nullptr ? "nothing" : arch->dump().substr(0, 40)));
+  }
   const Json* experts = metadata.find(arch->as_string() + ".expert_count");
   const bool has_experts = experts != nullptr && *experts != Json(0);
   const Family* other = nullptr;
-  std::string known;
+  std::set<std::string_view> names;
   for (const Family* family : families()) {
     if (family->gguf_arch.empty()) continue;
-    known += (known.empty() ? "" : ", ") + std::string(family->gguf_arch);
+    names.insert(family->gguf_arch);
     if (family->gguf_arch != arch->as_string()) continue;
     if (has_experts == !lookup(family->gguf_names.keys, "expert_count").empty()) return family;
     other = family;
   }
   if (other != nullptr) return other;
+  std::string known;
+  for (const std::string_view name : names) known += (known.empty() ? "" : ", ") + std::string(name);
   return unsupported("[gguf] architecture \"" + arch->as_string() + "\" is not known; known are " + known);
 }
 
@@ -317,18 +321,22 @@ Status check_sizes(const Json& metadata, const Family& family, const Json& confi
   const auto number = [](const Json* value) {
     return value != nullptr && value->kind() == Json::Kind::kInt ? value->as_int() : int64_t{0};
   };
-  int64_t head_dim = number(config.find("head_dim"));
+  // Without these two nothing is said of the heads here: the family's reading of the config names what lacks.
   const int64_t n_heads = number(config.find("num_attention_heads"));
-  if (head_dim == 0 && n_heads > 0) head_dim = number(config.find("hidden_size")) / n_heads;
-  const int64_t n_vocab = number(config.find("vocab_size"));
+  const int64_t width = number(config.find("hidden_size"));
+  int64_t head_dim = number(config.find("head_dim"));
+  const bool knows_heads = head_dim != 0 || (width > 0 && n_heads > 0);
+  if (head_dim == 0 && knows_heads) head_dim = width / n_heads;
   struct Check {
     const char* key;
     int64_t expected;
+    bool known;
   };
-  for (const Check& check : {Check{".rope.dimension_count", head_dim},
-                             Check{".attention.value_length", head_dim}, Check{".vocab_size", n_vocab}}) {
+  for (const Check& check : {Check{".rope.dimension_count", head_dim, knows_heads},
+                             Check{".attention.value_length", head_dim, knows_heads},
+                             Check{".vocab_size", number(config.find("vocab_size")), true}}) {
     const Json* value = metadata.find(arch + check.key);
-    if (value == nullptr || *value == Json(check.expected)) continue;
+    if (value == nullptr || !check.known || *value == Json(check.expected)) continue;
     if (!lookup(family.gguf_names.keys, check.key + 1).empty()) continue;  // the family reads it
     return unsupported(
         "[gguf] " + arch + check.key + " is " + value->dump().substr(0, 40) + ", expected " +

@@ -82,6 +82,11 @@ TEST(GgufImport, RefusesWhatItDoesNotUnderstand) {
   Json arch = metadata();
   arch.set("general.architecture", "abacus");
   EXPECT_NE(error(arch).find("\"abacus\" is not known; known are"), std::string::npos) << error(arch);
+  EXPECT_NE(error(arch).find("known are afmoe, dots1"), std::string::npos) << error(arch);
+  EXPECT_EQ(error(arch).find(" llama,"), error(arch).rfind(" llama,")) << "named twice: " << error(arch);
+  arch.set("general.architecture", Json(3));
+  EXPECT_NE(error(arch).find("general.architecture must be a string, got 3"), std::string::npos)
+      << error(arch);
   Json extra = metadata();
   extra.set("llama.expert_weights_scale", Json(8));
   EXPECT_NE(error(extra).find("llama.expert_weights_scale"), std::string::npos) << error(extra);
@@ -98,6 +103,11 @@ TEST(GgufImport, RefusesWhatItDoesNotUnderstand) {
       EXPECT_NE(error(changed).find(key), std::string::npos)
           << key << " " << bad.dump() << ": " << error(changed);
     }
+  }
+  for (const char* key : {"llama.embedding_length", "llama.attention.head_count"}) {
+    Json changed = metadata();
+    changed.set(key, Json(0));  // named when the config is read: not the fault of the rotated dimensions
+    EXPECT_EQ(error(changed), "") << key;
   }
   auto file = small(metadata());
   ASSERT_TRUE(file->add_values("blk.0.mystery.weight", {8}, DType::kF32, std::vector<float>(8)).ok());

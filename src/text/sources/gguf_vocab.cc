@@ -2,6 +2,8 @@
 // gguf_bert.cc.
 #include "text/gguf_vocab.h"
 
+#include <algorithm>
+
 #include "text/decoders/decoders.h"
 #include "text/models/bpe.h"
 #include "text/normalizers/normalizers.h"
@@ -65,8 +67,25 @@ std::vector<AddedToken> gguf_added_tokens(const GgufVocab& vocab) {
 
 namespace {
 
+/// Text is joined by merges only: a token of several characters that none can make says that the list is
+/// lost.
+Status check_merges(const GgufVocab& vocab) {
+  if (!vocab.merges.empty()) return ok_status();
+  for (size_t id = 0; id < vocab.tokens.size(); ++id) {
+    const bool normal = gguf_type(vocab, id) == GgufTokenType::kNormal;
+    const auto starts_character = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; };
+    if (!normal || std::count_if(vocab.tokens[id].begin(), vocab.tokens[id].end(), starts_character) < 2)
+      continue;
+    return invalid_argument("[gguf] tokenizer.ggml.merges is missing or empty, yet token " +
+                            std::to_string(id) +
+                            " has several characters; fetch the file again, or convert it again");
+  }
+  return ok_status();
+}
+
 Result<std::unique_ptr<Tokenizer>> make_gguf_bpe(const GgufVocab& vocab) {
   SKUA_ASSIGN_OR_RETURN(const GgufPre* pre, find_gguf_pre(vocab.pre.empty() ? "default" : vocab.pre));
+  SKUA_RETURN_IF_ERROR(check_merges(vocab));
   BpeSpec bpe;
   for (size_t id = 0; id < vocab.tokens.size(); ++id)
     bpe.vocab.insert(vocab.tokens[id], static_cast<int32_t>(id));
