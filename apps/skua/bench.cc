@@ -1,86 +1,59 @@
-// skua bench: prompt and decode speed, and how near decoding comes to the memory's speed.
+// skua bench: prompt and decode speed, op by op, and how near decoding comes to the memory's speed.
 #include <algorithm>
-#include <numeric>
+#include <cstdio>
 
 #include "base/json.h"
-#include "engine/runner.h"
+#include "skua/bench_measure.h"
 #include "skua/commands.h"
-#include "skua/generate.h"
-#include "skua/memory_speed.h"
 #include "skua/model_source.h"
+#include "skua/synth.h"
 #include "skua/terminal.h"
 #include "skua/texts.h"
 
 namespace skua {
 namespace {
 
-struct Measured {
-  std::vector<double> prompt, decode;  // tokens per second, one per run, sorted
-  double memory_speed = 0;             // bytes per second
-  uint64_t bytes_per_token = 0;        // weights read for one token
-};
+double weight_speed(const Measured& m) { return static_cast<double>(m.bytes_per_token) * median(m.decode); }
 
-double median(const std::vector<double>& sorted) {
-  const size_t n = sorted.size();
-  return n % 2 == 1 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
-/// Weight bytes that the plan of one token reads; of an embedding table, the one row.
-Result<uint64_t> weight_bytes_per_token(Engine& engine) {
-  SKUA_ASSIGN_OR_RETURN(const Plan* plan, engine.runner().plan_for(1, 1, 1));
-  uint64_t sum = 0;
-  for (const Step& step : plan->steps) {
-    for (const Use& use : step.uses) {
-      const BufferInfo& buffer = plan->buffers[use.buffer.value()];
-      if (buffer.kind != BufferKind::kWeight) continue;
-      const uint64_t bytes = use.end - use.begin;
-      const int64_t rows = plan->graph.weights[buffer.index].rows;
-      sum += step.op == "embed" ? bytes / static_cast<uint64_t>(rows) : bytes;
-    }
+Json ops_json(const std::vector<OpFigures>& ops, double memory_speed) {
+  Json out = Json::array();
+  for (const OpFigures& op : ops) {
+    Json one = Json::object();
+    const double speed = op.seconds > 0 ? static_cast<double>(op.bytes) / op.seconds : 0;
+    one.set("op", op.op);
+    one.set("kernel", op.kernel);
+    one.set("count", op.count);
+    one.set("seconds", op.seconds);
+    one.set("bytes", op.bytes);
+    one.set("flops", op.flops);
+    one.set("bytes_per_second", speed);
+    one.set("share_of_memory_speed", memory_speed > 0 ? Json(speed / memory_speed) : Json());
+    out.push_back(std::move(one));
   }
-  return sum;
-}
-
-/// Ids that look like nothing in particular. Each run has its own, so that no run finds the prefix of another
-/// in the cache; the program's next start has the same ones.
-std::vector<int32_t> some_prompt(int64_t n, int64_t n_vocab, int64_t run) {
-  std::vector<int32_t> ids(static_cast<size_t>(n));
-  auto state = static_cast<uint64_t>(run + 2);
-  for (int32_t& id : ids) {
-    state = state * 6364136223846793005u + 1442695040888963407u;  // Knuth's MMIX generator
-    id = static_cast<int32_t>((state >> 33) % static_cast<uint64_t>(n_vocab));
-  }
-  return ids;
-}
-
-Result<Measured> measure(Engine& engine, const OptionValues& options) {
-  Measured out;
-  const int64_t n_prompt = options.integer(Opt::kPromptTokens), n_gen = options.integer(Opt::kGenTokens);
-  const int64_t n_runs = options.integer(Opt::kRepeat);
-  SKUA_ASSIGN_OR_RETURN(out.bytes_per_token, weight_bytes_per_token(engine));
-  out.memory_speed = memory_read_speed(engine.options().n_threads);
-  ProgressBar bar("Measuring");
-  for (int64_t run = -1; run < n_runs; ++run) {  // the first one only warms up
-    GenerateRequest request;
-    request.prompt_ids = some_prompt(n_prompt, engine.model().n_vocab, run);
-    request.max_tokens = static_cast<int32_t>(n_gen);
-    request.sampling.temperature = 0;
-    request.end_tokens = EndTokens::kIgnore;
-    request.speculate = false;  // the plain speed: one token per reading of the weights
-    SKUA_ASSIGN_OR_RETURN(const Reply reply, generate(engine, std::move(request), nullptr,
-                                                      [&](std::string_view) { return ok_status(); }));
-    bar.update(static_cast<uint64_t>(run + 2), static_cast<uint64_t>(n_runs + 1));
-    if (run < 0) continue;
-    const int32_t n_computed = reply.usage.prompt_tokens - reply.usage.cached_tokens;
-    out.prompt.push_back(n_computed / reply.usage.prompt_seconds);
-    out.decode.push_back((reply.usage.completion_tokens - 1) / reply.usage.decode_seconds);
-  }
-  std::sort(out.prompt.begin(), out.prompt.end());
-  std::sort(out.decode.begin(), out.decode.end());
   return out;
 }
 
-double weight_speed(const Measured& m) { return static_cast<double>(m.bytes_per_token) * median(m.decode); }
+/// One line per op and kernel: how often, time per step, share of the step, bytes, GB/s, share of the
+/// memory's speed, Gop/s.
+std::string ops_table(const char* head, const std::vector<OpFigures>& ops, double memory_speed) {
+  double total = 0;
+  for (const OpFigures& op : ops) total += op.seconds;
+  char line[256];
+  std::snprintf(line, sizeof line, "\n%-52s %5s %9s %6s %10s %7s %7s %8s\n", head, "count", "us", "time",
+                "MB read", "GB/s", "memory", "Gop/s");
+  std::string out = line;
+  for (const OpFigures& op : ops) {
+    const double speed = op.seconds > 0 ? static_cast<double>(op.bytes) / op.seconds : 0;
+    std::snprintf(line, sizeof line, "%-52s %5lld %9.1f %5.1f%% %10.3f %7.2f %6.0f%% %8.1f\n",
+                  op.kernel.c_str(), static_cast<long long>(op.count), op.seconds * 1e6,
+                  total > 0 ? 100 * op.seconds / total : 0.0, static_cast<double>(op.bytes) / 1e6,
+                  speed / 1e9, memory_speed > 0 ? 100 * speed / memory_speed : 0.0,
+                  op.seconds > 0 ? static_cast<double>(op.flops) / op.seconds / 1e9 : 0.0);
+    out += line;
+  }
+  std::snprintf(line, sizeof line, "%-52s %5s %9.1f\n", "sum", "", total * 1e6);
+  return out + line;
+}
 
 std::string as_json(const Engine& engine, const OptionValues& options, const Measured& m) {
   const auto rate = [](int64_t n, const std::vector<double>& rates) {
@@ -98,11 +71,22 @@ std::string as_json(const Engine& engine, const OptionValues& options, const Mea
   out.set("runs", static_cast<int64_t>(m.prompt.size()));
   out.set("prompt", rate(options.integer(Opt::kPromptTokens), m.prompt));
   out.set("decode", rate(options.integer(Opt::kGenTokens), m.decode));
+  if (!m.together.empty()) {
+    Json together = rate(options.integer(Opt::kGenTokens), m.together);
+    together.set("sequences", options.integer(Opt::kSequences));
+    together.set("steps", m.together_steps);
+    together.set("tokens_made", m.together_tokens);
+    together.set("times_one", median(m.together) / median(m.decode));
+    out.set("together", std::move(together));
+  }
+  out.set("peak_memory_bytes", m.peak_bytes);
   out.set("weight_bytes", engine.memory().weight_bytes);
   out.set("weight_bytes_per_token", m.bytes_per_token);
   out.set("weight_bytes_per_second", weight_speed(m));
   out.set("memory_read_bytes_per_second", m.memory_speed);
   out.set("share_of_memory_speed", m.memory_speed > 0 ? Json(weight_speed(m) / m.memory_speed) : Json());
+  out.set("decode_ops", ops_json(m.decode_ops, m.memory_speed));
+  out.set("prompt_ops", ops_json(m.prompt_ops, m.memory_speed));
   return out.dump(2) + "\n";
 }
 
@@ -115,13 +99,32 @@ std::string as_table(const Engine& engine, const OptionValues& options, const Me
   std::string out = "backend  " + engine.backend_description() + "\n";
   out += row("prompt   ", options.integer(Opt::kPromptTokens), m.prompt);
   out += row("decode   ", options.integer(Opt::kGenTokens), m.decode);
+  if (!m.together.empty()) {
+    const std::string head =
+        "together " + std::to_string(options.integer(Opt::kSequences)) + " sequences of ";
+    out += row(head.c_str(), options.integer(Opt::kGenTokens), m.together);
+    out += "         " + human_rate(median(m.together) / median(m.decode)) + " times one; " +
+           std::to_string(m.together_tokens) + " tokens in " + std::to_string(m.together_steps) +
+           " readings of the weights\n";
+  }
   out += "weights  " + human_bytes(m.bytes_per_token) + " read per token, " +
          human_rate(weight_speed(m) / 1e9) + " GB/s";
   if (m.memory_speed > 0) {
     out += " = " + std::to_string(static_cast<int>(100 * weight_speed(m) / m.memory_speed + 0.5)) +
            "% of the memory's " + human_rate(m.memory_speed / 1e9) + " GB/s";
   }
-  return out + "\n";
+  out += "\nmemory   " + human_bytes(m.peak_bytes) + " at most, weights " +
+         human_bytes(engine.memory().weight_bytes) + "\n";
+  return out + ops_table("decode, one step", m.decode_ops, m.memory_speed) +
+         ops_table("prompt, one step", m.prompt_ops, m.memory_speed);
+}
+
+Result<std::unique_ptr<Engine>> open_synthetic(const OptionValues& options, const std::string& config,
+                                               const EngineOptions& settings) {
+  SKUA_ASSIGN_OR_RETURN(auto checkpoint, synthetic_checkpoint(options, config));
+  ProgressBar bar("Loading");
+  return Engine::open(std::move(checkpoint), settings,
+                      [&](uint64_t done, uint64_t total) { bar.update(done, total); });
 }
 
 }  // namespace
@@ -137,7 +140,10 @@ Exit bench_command(const CommandInput& input) {
                                  std::to_string(engine_settings.context)),
                 Exit::kUsage);
   }
-  const auto engine = load_engine(options, split_arguments(input).model, engine_settings);
+  engine_settings.max_seqs = static_cast<int32_t>(options.integer(Opt::kSequences));
+  const std::string model = split_arguments(input).model;
+  const auto engine = options.flag(Opt::kInMemory) ? open_synthetic(options, model, engine_settings)
+                                                   : load_engine(options, model, engine_settings);
   if (!engine.ok()) return fail(engine.status());
   const auto measured = measure(**engine, options);
   if (!measured.ok()) return fail(measured.status());

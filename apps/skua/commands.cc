@@ -34,6 +34,9 @@ constexpr std::string_view kBatchDetails =
     "interrupted run goes on where it was; lines with errors are tried again.\n";
 constexpr std::string_view kModelDetails =
     "MODEL is a file or folder, a name that skua list shows, or ORG/NAME in a Hugging Face cache.\n";
+constexpr std::string_view kSynthDetails =
+    "CONFIG is a config.json, a folder with one, or the name of a known geometry (a wrong name lists them).\n"
+    "Equal seeds give equal bytes.\n";
 constexpr std::string_view kTextDetails = "Without TEXT it reads stdin, to the byte.\n";
 
 }  // namespace
@@ -54,11 +57,21 @@ std::span<const Command> all_commands() {
        join({{Opt::kModel, Opt::kTensors, Opt::kPlan, Opt::kDot, Opt::kTokens, Opt::kJson}, kEngine, kWhere}),
        inspect_command},
       {"bench", "[MODEL]", "Measures prompt and decode speed.", kModelDetails, 1,
-       join({{Opt::kModel, Opt::kPromptTokens, Opt::kGenTokens, Opt::kRepeat, Opt::kJson}, kEngine, kWhere}),
+       join({{Opt::kModel, Opt::kPromptTokens, Opt::kGenTokens, Opt::kRepeat, Opt::kSequences, Opt::kJson,
+              Opt::kInMemory, Opt::kQuant, Opt::kGroup, Opt::kSeed},
+             kEngine,
+             kWhere}),
        bench_command},
       {"perplexity", "[MODEL]", "Measures how well a model foretells a text.", kModelDetails, 1,
        join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kDocuments, Opt::kJson}, kEngine, kWhere}),
        perplexity_command},
+      {"synth", "CONFIG", "Makes a checkpoint of random weights.", kSynthDetails, 1,
+       join({{Opt::kQuant, Opt::kGroup, Opt::kOut, Opt::kSeed, Opt::kAllowUnknownConfig}, kWhere}),
+       synth_command},
+      {"quantize", "[MODEL]", "Writes a model as MLX affine safetensors.", kModelDetails, 1,
+       join({{Opt::kModel, Opt::kQuant, Opt::kGroup, Opt::kRule, Opt::kOut, Opt::kAllowUnknownConfig},
+             kWhere}),
+       quantize_command},
       {"tokenize", "[MODEL] [TEXT...]", "Shows the tokens of a text.", kTextDetails, 1000000,
        join({{Opt::kModel, Opt::kPlain, Opt::kFileLimits, Opt::kJson}, kWhere}), tokenize_command},
       {"apply-template", "[MODEL] [TEXT...]", "Shows the prompt that a chat template makes of messages.",

@@ -3,8 +3,8 @@
 
 namespace skua {
 
-/// Bytes per second that `n_threads` threads read from a buffer much larger than the caches: median of
-/// several passes. 0 if there is no memory for the buffer.
+/// Bytes per second that `n_threads` threads read from a gibibyte: the best of several read patterns.
+/// 0 if there is no memory for the buffer.
 double memory_read_speed(int n_threads);
 
 }  // namespace skua

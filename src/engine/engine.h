@@ -24,7 +24,7 @@ struct LoadReport;
 
 struct EngineOptions {
   std::string backend = "cpu";   // "cpu" or "ref"
-  std::string compute = "auto";  // "auto", "f32" (cpu), "f64" or "rounded" (ref)
+  std::string compute = "auto";  // "auto", "f32" or "native" (cpu), "f64" or "rounded" (ref)
   std::string isa = "auto";      // cpu: "auto", "avx2", "avx512"
   int32_t n_threads = 0;         // 0 = one per available CPU
   int32_t context = 0;           // tokens a sequence may hold; 0 = the model's own limit, at most 8192

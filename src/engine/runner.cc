@@ -2,6 +2,7 @@
 #include "engine/runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "backend/read_floats.h"
@@ -205,6 +206,20 @@ Status Runner::write_inputs(const Batch& batch) {
   return ok_status();
 }
 
+Status Runner::run_timed(const Entry& entry) {
+  using Clock = std::chrono::steady_clock;
+  step_times_->plan = &entry.plan;
+  step_times_->seconds.assign(entry.plan.steps.size(), 0.0);
+  auto before = Clock::now();
+  for (const uint32_t index : entry.bound->order()) {
+    SKUA_RETURN_IF_ERROR(backend_.run(entry.bound->steps(), std::span(&index, 1)));
+    const auto after = Clock::now();
+    step_times_->seconds[index] = std::chrono::duration<double>(after - before).count();
+    before = after;
+  }
+  return ok_status();
+}
+
 Status Runner::run(const Batch& batch) {
   SKUA_RETURN_IF_ERROR(check(batch));
   const Capacity capacity =
@@ -215,7 +230,11 @@ Status Runner::run(const Batch& batch) {
   SKUA_RETURN_IF_ERROR(write_inputs(batch));
   std::vector<uint32_t> shuffled;
   if (order_seed_) shuffled = random_order(entry->plan.steps.size(), entry->plan.edges, *order_seed_);
-  SKUA_RETURN_IF_ERROR(backend_.run(entry->bound->steps(), order_seed_ ? shuffled : entry->bound->order()));
+  if (step_times_ != nullptr) {
+    SKUA_RETURN_IF_ERROR(run_timed(*entry));
+  } else {
+    SKUA_RETURN_IF_ERROR(backend_.run(entry->bound->steps(), order_seed_ ? shuffled : entry->bound->order()));
+  }
   ++step_;
   last_ = entry;
   last_rows_ = batch.rows.size();

@@ -59,6 +59,14 @@ class Runner final : public StepRunner {
   /// Tests: from now on each plan runs in a random order that its edges allow; nothing = program order.
   void set_order_seed(std::optional<uint64_t> seed) { order_seed_ = seed; }
 
+  /// Benchmarks: from now on each run() puts the seconds of every step of its plan here, by index, and
+  /// `*plan` names the plan; nullptr = no longer.
+  struct StepTimes {
+    const Plan* plan = nullptr;  // valid until the next run()
+    std::vector<double> seconds;
+  };
+  void set_step_times(StepTimes* times) { step_times_ = times; }
+
  private:
   struct Entry {
     Plan plan;
@@ -74,6 +82,7 @@ class Runner final : public StepRunner {
   Status check(const Batch& batch) const;
   Result<Entry*> entry_for(const Capacity& capacity);
   Status bind(Entry& entry);
+  Status run_timed(const Entry& entry);
   Status write_inputs(const Batch& batch);
   Capacity capacity_for(int32_t n_tokens, int32_t n_seqs, int32_t n_rows) const;
 
@@ -93,6 +102,7 @@ class Runner final : public StepRunner {
   uint64_t step_ = 0;
   uint64_t clock_ = 0;
   std::optional<uint64_t> order_seed_;
+  StepTimes* step_times_ = nullptr;
   uint64_t fingerprint_ = 0;          // 0 = not worked out yet
   std::vector<int32_t> scratch_ids_;  // staging of step inputs, kept so that a step allocates nothing
   std::vector<StepSeq> scratch_seqs_;

@@ -58,6 +58,21 @@ class Bench(ProgramTest):
         for part in ("prompt   70 tokens, ", "decode   5 tokens, ", "median of 2", "% of the memory's"):
             self.assertIn(part, table)
 
+    def test_ops_account_for_the_step(self):
+        out = json.loads(self.reply("bench", self.model, "-p", "70", "-n", "5", "-r", "1", "--json"))
+        for kind in ("decode_ops", "prompt_ops"):
+            ops = {op["op"]: op for op in out[kind]}
+            self.assertTrue({"embed", "attention", "gated_linear"} <= ops.keys(), ops.keys())
+            for op in ops.values():
+                self.assertGreater(op["seconds"], 0)
+        weights = sum(op["bytes"] for op in out["decode_ops"] if op["op"] != "attention")
+        self.assertEqual(weights, out["weight_bytes_per_token"])
+
+    def test_sequences_together_read_the_weights_once_per_step(self):
+        out = json.loads(self.reply("bench", self.model, "-p", "8", "-n", "5", "-r", "1", "--sequences", "4", "--json"))
+        self.assertEqual(out["together"]["sequences"], 4)
+        self.assertEqual((out["together"]["steps"], out["together"]["tokens_made"]), (4, 16))
+
     def test_a_context_that_is_too_small(self):
         self.refused(2, "bench", self.model, "--prompt", "70", "--gen", "5", "--context", "70", says=["75", "70"])
 

@@ -5,7 +5,8 @@ import unittest
 
 from harness import ProgramTest
 
-COMMANDS = ["run", "batch", "inspect", "bench", "tokenize", "apply-template", "arch", "list"]
+COMMANDS = ["run", "batch", "inspect", "bench", "perplexity", "synth", "quantize", "tokenize", "apply-template", "arch",
+            "list"]
 
 
 class Help(ProgramTest):

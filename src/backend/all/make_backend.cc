@@ -28,7 +28,9 @@ Result<std::unique_ptr<Backend>> make_cpu(const BackendRequest& request) {
   SKUA_ASSIGN_OR_RETURN(options.isa, cpu_isa_from_name(request.isa));
   if (request.compute == "native") {
     options.compute = CpuCompute::kNative;
-  } else if (request.compute != "auto" && request.compute != "f32") {
+  } else if (request.compute == "auto") {
+    options.compute = CpuCompute::kAuto;
+  } else if (request.compute != "f32") {
     return wrong("compute on cpu", "auto, f32 or native", request.compute);
   }
   return make_cpu_backend(options);

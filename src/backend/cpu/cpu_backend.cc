@@ -27,12 +27,10 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
     return "cpu " + std::string(cpu_isa_name(target_.isa)) + ", " + std::to_string(target_.n_threads) +
-           (target_.n_threads == 1 ? " thread" : " threads") + ", compute " +
-           (target_.compute == CpuCompute::kF32 ? "f32" : "native");
+           (target_.n_threads == 1 ? " thread" : " threads") + ", compute " + compute_name();
   }
   std::string arithmetic() const override {
-    return target_.compute == CpuCompute::kF32 ? "cpu f32"
-                                               : "cpu native";  // the same on every instruction set
+    return "cpu " + compute_name();  // the same on every instruction set
   }
   Numerics numerics() const override { return {}; }
   FusionSet fusions() const override {
@@ -76,6 +74,12 @@ class CpuBackend final : public Backend {
   }
 
  private:
+  std::string compute_name() const {
+    return target_.compute == CpuCompute::kF32    ? "f32"
+           : target_.compute == CpuCompute::kAuto ? "auto"
+                                                  : "native";
+  }
+
   ThreadPool pool_;
   cpu::Target target_;
   cpu::WeightHeap heap_;

@@ -1,0 +1,30 @@
+// What skua synth and skua quantize have in common: where they write and in which format.
+#include "skua/output_folder.h"
+
+#include <charconv>
+
+namespace skua {
+
+Result<std::filesystem::path> make_output_folder(const OptionValues& options) {
+  const std::filesystem::path path = options.text(Opt::kOut);
+  if (path.empty()) return invalid_argument("--out: expected the folder to make");
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    return invalid_argument("--out: " + path.string() + " exists already; name a folder that does not");
+  }
+  std::filesystem::create_directories(path, error);
+  if (error) return io_error("--out: " + path.string() + ": " + error.message());
+  return path;
+}
+
+std::optional<Format> wanted_format(const OptionValues& options) {
+  const std::string bits = options.text(Opt::kQuant);
+  if (bits == "none") return std::nullopt;
+  const std::string group = options.text(Opt::kGroup);
+  Format out{.kind = FormatKind::kAffine, .scale_type = DType::kBF16};
+  std::from_chars(bits.data(), bits.data() + bits.size(), out.bits);
+  std::from_chars(group.data(), group.data() + group.size(), out.group);
+  return out;
+}
+
+}  // namespace skua
