@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/json.h"
+#include "ir/graph.h"
 #include "skua/bench_measure.h"
 #include "skua/commands.h"
 #include "skua/model_source.h"
@@ -141,6 +142,9 @@ Exit bench_command(const CommandInput& input) {
                 Exit::kUsage);
   }
   engine_settings.max_seqs = static_cast<int32_t>(options.integer(Opt::kSequences));
+  // Room for all sequences and for what earlier runs left in the cache, so that none has to wait.
+  if (engine_settings.max_seqs > 1)
+    engine_settings.cache_tokens = 2 * engine_settings.max_seqs * (engine_settings.context + kPageTokens);
   const std::string model = split_arguments(input).model;
   const auto engine = options.flag(Opt::kInMemory) ? open_synthetic(options, model, engine_settings)
                                                    : load_engine(options, model, engine_settings);

@@ -135,18 +135,33 @@ Status measure_together(Engine& engine, int64_t n_seqs, int64_t n_prompt, int64_
     SKUA_RETURN_IF_ERROR(
         engine.submit(some_request(engine, std::min(kTogetherPrompt, n_prompt), n_gen, seed)).status());
   }
-  // Every row of logits becomes one token; the first ones belong to the prompts.
-  const auto n_made = [&] { return engine.counters().n_rows; };
-  const uint64_t first = n_made() + static_cast<uint64_t>(n_seqs);
-  while (n_made() < first && !engine.idle()) engine.step();
-  const uint64_t before = n_made(), steps_before = engine.counters().n_steps;
-  const auto start = std::chrono::steady_clock::now();
+  // Every row of logits becomes one token. What counts are the steps that serve all sequences.
+  using Clock = std::chrono::steady_clock;
+  const auto rows_of_a_step = [&] {
+    const uint64_t before = engine.counters().n_rows;
+    engine.step();
+    return static_cast<int64_t>(engine.counters().n_rows - before);
+  };
+  while (!engine.idle() && rows_of_a_step() < n_seqs) {
+  }
+  const uint64_t rows_before = engine.counters().n_rows, steps_before = engine.counters().n_steps;
+  uint64_t n_tokens = 0, n_steps = 0;
+  const auto start = Clock::now();
+  std::chrono::duration<double> taken{};
+  while (!engine.idle() && rows_of_a_step() == n_seqs) {
+    taken = Clock::now() - start;
+    n_tokens = engine.counters().n_rows - rows_before;
+    n_steps = engine.counters().n_steps - steps_before;
+  }
   while (!engine.idle()) engine.step();
-  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+  if (n_steps == 0) {
+    return invalid_argument("[bench] " + std::to_string(n_seqs) +
+                            " sequences never ran in one step; ask for more --gen-tokens");
+  }
   if (run < 0) return ok_status();
-  out.together.push_back(static_cast<double>(n_made() - before) / taken.count());
-  out.together_steps = engine.counters().n_steps - steps_before;
-  out.together_tokens = n_made() - before;
+  out.together.push_back(static_cast<double>(n_tokens) / taken.count());
+  out.together_steps = n_steps;
+  out.together_tokens = n_tokens;
   return ok_status();
 }
 

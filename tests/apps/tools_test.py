@@ -69,9 +69,10 @@ class Bench(ProgramTest):
         self.assertEqual(weights, out["weight_bytes_per_token"])
 
     def test_sequences_together_read_the_weights_once_per_step(self):
-        out = json.loads(self.reply("bench", self.model, "-p", "8", "-n", "5", "-r", "1", "--sequences", "4", "--json"))
+        out = json.loads(self.reply("bench", self.model, "-p", "8", "-n", "40", "-r", "1", "--sequences", "4", "--json"))
         self.assertEqual(out["together"]["sequences"], 4)
-        self.assertEqual((out["together"]["steps"], out["together"]["tokens_made"]), (4, 16))
+        self.assertGreater(out["together"]["steps"], 10)
+        self.assertEqual(out["together"]["tokens_made"], 4 * out["together"]["steps"])
 
     def test_a_context_that_is_too_small(self):
         self.refused(2, "bench", self.model, "--prompt", "70", "--gen", "5", "--context", "70", says=["75", "70"])
