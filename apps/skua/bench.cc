@@ -134,7 +134,11 @@ Exit bench_command(const CommandInput& input) {
   const OptionValues& options = input.options;
   EngineOptions engine_settings = engine_options(options);
   const int64_t needed = options.integer(Opt::kPromptTokens) + options.integer(Opt::kGenTokens);
-  if (engine_settings.context == 0) engine_settings.context = static_cast<int32_t>(needed);
+  const bool together = options.integer(Opt::kSequences) > 1;
+  if (engine_settings.context == 0) {
+    // A sequence is admitted when one page more than its prompt is free.
+    engine_settings.context = static_cast<int32_t>(needed) + (together ? kPageTokens : 0);
+  }
   if (engine_settings.context < needed) {
     return fail(invalid_argument("--context: expected at least " + std::to_string(needed) +
                                  " (--prompt-tokens plus --gen-tokens), got " +
@@ -142,9 +146,6 @@ Exit bench_command(const CommandInput& input) {
                 Exit::kUsage);
   }
   engine_settings.max_seqs = static_cast<int32_t>(options.integer(Opt::kSequences));
-  // Room for all sequences and for what earlier runs left in the cache, so that none has to wait.
-  if (engine_settings.max_seqs > 1)
-    engine_settings.cache_tokens = 2 * engine_settings.max_seqs * (engine_settings.context + kPageTokens);
   const std::string model = split_arguments(input).model;
   const auto engine = options.flag(Opt::kInMemory) ? open_synthetic(options, model, engine_settings)
                                                    : load_engine(options, model, engine_settings);
