@@ -114,7 +114,7 @@ Exit perplexity_command(const CommandInput& input) {
   const auto text = read_text(input);
   if (!text.ok()) return fail(text.status());
   const Status utf8 = check_utf8(*text, "the text");
-  if (!utf8.ok()) return fail(utf8);
+  if (!utf8.ok()) return fail_input(utf8);
   EngineOptions wanted = engine_options(options);
   const auto window = static_cast<int32_t>(options.integer(Opt::kWindow));
   wanted.context = window;

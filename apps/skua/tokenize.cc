@@ -81,8 +81,9 @@ Exit tokenize_command(const CommandInput& input) {
     what.text = std::move(all).value();
   }
   const Status valid = check_utf8(what.text, "the text");
-  if (!valid.ok()) return fail(valid);
+  if (!valid.ok()) return fail_input(valid);
   for (const std::string& note : text->tokenizer->notes()) log_warning(note);
+  for (const std::string& warning : text->warnings) log_warning(warning);
   const bool plain = input.options.flag(Opt::kPlain);
   const FileLimits limits = input.options.flag(Opt::kFileLimits) ? FileLimits::kApply : FileLimits::kIgnore;
   const auto ids = text->tokenizer->encode(

@@ -139,7 +139,8 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   core.max_tokens = o.prefill_chunk;
   core.end_ids = impl->model.info.end_ids;
   core.end_ids.insert(core.end_ids.end(), impl->text.end_ids.begin(), impl->text.end_ids.end());
-  warn_of_end_ids(core.end_ids, core.n_vocab, impl->model.report.warnings);
+  warnings.insert(warnings.end(), impl->text.warnings.begin(), impl->text.warnings.end());
+  warn_of_end_ids(core.end_ids, core.n_vocab, warnings);
   core.tokenizer = impl->text.tokenizer.get();
   core.clock = monotonic_seconds;
   SKUA_ASSIGN_OR_RETURN(impl->proposer, make_proposer(o, *impl->backend, impl->text.tokenizer.get()));

@@ -67,6 +67,18 @@ Result<GgufVocab> read_vocab(const GgufHeader& header) {
   return out;
 }
 
+/// What a byte-level vocabulary may lack without being refused, but not without a word.
+std::vector<std::string> lacking(const GgufVocab& vocab) {
+  std::vector<std::string> out;
+  if (vocab.model != "gpt2") return out;
+  if (vocab.token_types.empty())
+    out.emplace_back("the file has no tokenizer.ggml.token_type: special tokens are read as plain text");
+  if (vocab.pre.empty())
+    out.emplace_back(
+        "the file has no tokenizer.ggml.pre: text is split as \"default\", perhaps not as the model's");
+  return out;
+}
+
 Result<TextSetup> load_gguf_text(const GgufHeader& header) {
   TextSetup out;
   if (header.metadata.find("tokenizer.ggml.tokens") == nullptr &&
@@ -76,6 +88,7 @@ Result<TextSetup> load_gguf_text(const GgufHeader& header) {
   SKUA_ASSIGN_OR_RETURN(out.tokenizer, tokenizer_from_gguf(vocab));
   if (const Json* source = header.metadata.find("tokenizer.chat_template")) out.templates.config = *source;
   out.end_ids = out.tokenizer->special_ids().eos;
+  out.warnings = lacking(vocab);
   return out;
 }
 

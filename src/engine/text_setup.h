@@ -14,6 +14,7 @@ namespace skua {
 struct TextSetup {
   std::unique_ptr<Tokenizer> tokenizer;  // null if the checkpoint has none
   ChatTemplateSources templates;         // both parts empty if the checkpoint has none
+  std::vector<std::string> warnings;     // what the file lacks and what is done instead
   std::vector<int32_t> end_ids;          // ids that end a reply, besides config.json's
 };
 

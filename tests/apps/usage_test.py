@@ -101,6 +101,7 @@ class WrongUsage(ProgramTest):
 
     def test_text_that_is_not_utf8_names_the_offset(self):
         self.refused(2, "run", self.model, text=b"abc\xff", says=["the prompt", "UTF-8", "offset 3"])
+        self.refused(2, "tokenize", self.model, text=b"abc\xff", says=["the text", "UTF-8", "offset 3"])
         self.refused(2, "run", self.model, text="é".encode() + b"\xed\xa0\x80", says=["offset 2"])  # a surrogate
         self.refused(2, "run", self.model, text=b"\xf0\x9f\x98", says=["offset 0"])  # cut short
         self.refused(1, "tokenize", self.model, text=b"a\xc0\x80", says=["offset 1"])  # overlong

@@ -34,6 +34,15 @@ TEST(TextSetup, ReadsAGgufVocabularyWithItsMerges) {
   EXPECT_NE(text->tokenizer, nullptr);
 }
 
+TEST(TextSetup, SaysWhatAByteLevelVocabularyLacks) {
+  GgufBuilder file;
+  file.text("tokenizer.ggml.model", "gpt2").texts("tokenizer.ggml.tokens", {"a", "b", "ab"});
+  const auto text = text_of(file.texts("tokenizer.ggml.merges", {"a b"}));
+  ASSERT_TRUE(text.ok()) << text.status().message();
+  EXPECT_THAT(text->warnings,
+              testing::ElementsAre(HasSubstr("tokenizer.ggml.token_type"), HasSubstr("tokenizer.ggml.pre")));
+}
+
 TEST(TextSetup, RefusesAByteLevelVocabularyWithoutMerges) {
   auto file = vocabulary();
   const auto text = text_of(file);
