@@ -34,6 +34,7 @@ struct Facts {
   int32_t context = 0;
   uint64_t weight_bytes = 0;  // stored bytes of the tensors that the model uses
   uint64_t cache_bytes_per_token = 0;
+  uint64_t state_bytes = 0;  // of convolutions and recurrent layers, of a sequence that decodes
   uint64_t cache_bytes = 0;
   std::vector<std::string> tokenizer_notes;
 };
@@ -69,9 +70,12 @@ Status add_model_facts(std::unique_ptr<Checkpoint> file, const EngineOptions& op
   const CacheLayout layout = make_cache_layout(graph);
   for (size_t slot = 0; slot < graph.slots.size(); ++slot) {
     const uint64_t page = backend->cache_page_bytes(graph.slots[slot]);
-    const int32_t n_pages =
-        pages_per_sequence(layout.groups[layout.slot_group[slot]], out.context, options.prefill_chunk);
-    out.cache_bytes_per_token += page / kPageTokens;
+    const CacheGroup& group = layout.groups[layout.slot_group[slot]];
+    const int32_t n_pages = pages_per_sequence(group, out.context, options.prefill_chunk);
+    if (is_sparse(group))
+      out.state_bytes += page * static_cast<uint64_t>(pages_in_use(group, out.context));
+    else
+      out.cache_bytes_per_token += page / kPageTokens;
     out.cache_bytes += page * static_cast<uint64_t>(n_pages);
   }
   return ok_status();
@@ -119,6 +123,8 @@ std::string model_text(const Facts& facts) {
   out += row("vocabulary", number(m.n_vocab));
   out += row("made for", number(m.max_context) + " tokens");
   out += row("cache per token", human_bytes(facts.cache_bytes_per_token));
+  if (facts.state_bytes > 0)
+    out += row("state", human_bytes(facts.state_bytes) + " per sequence at any length");
   out +=
       row("memory", human_bytes(facts.weight_bytes + facts.cache_bytes) + " for a context of " +
                         number(facts.context) + ": weights " + human_bytes(facts.weight_bytes) + ", cache " +
@@ -173,6 +179,7 @@ Json as_json(const Facts& facts, const OptionValues& options) {
   memory.set("weight_bytes", facts.weight_bytes);
   memory.set("cache_bytes", facts.cache_bytes);
   memory.set("cache_bytes_per_token", facts.cache_bytes_per_token);
+  memory.set("state_bytes_per_sequence", facts.state_bytes);
   out.set("file", facts.source);
   out.set("tensors", tensor_json(facts, options));
   out.set("model", std::move(model));

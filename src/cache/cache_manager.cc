@@ -49,6 +49,7 @@ CachedStart CacheManager::start(std::span<const int32_t> ids, int32_t max_tokens
                                 uint64_t completed_step) {
   CachedStart out;
   const PrefixMatch match = prefixes_.match(ids, max_tokens);
+  out.n_known = match.n_known;
   if (match.n_tokens == 0) return out;
   for (size_t group = 0; group < tables.size(); ++group) tables[group].adopt(match.shared[group]);
   const auto n_full = static_cast<int32_t>(match.shared[0].size()) * kPageTokens;
@@ -74,25 +75,64 @@ CachedStart CacheManager::start(std::span<const int32_t> ids, int32_t max_tokens
 
 bool CacheManager::can_hold(int32_t n_tokens) const {
   for (uint32_t group = 0; group < pools_.size(); ++group) {
-    const int64_t most = int64_t{kept_tokens(layout_.groups[group])} + kPageTokens;
-    const auto n_wanted = static_cast<int32_t>(std::min<int64_t>(n_tokens, most));
-    if (pools_[group].n_free() + prefixes_.n_evictable(group) < ceil_div(n_wanted, kPageTokens)) return false;
+    const int32_t n_wanted = pages_in_use(layout_.groups[group], n_tokens);
+    if (pools_[group].n_free() + prefixes_.n_evictable(group) < n_wanted) return false;
   }
   return true;
 }
 
-Status CacheManager::extend(std::span<PageTable> tables, int32_t n_tokens, uint64_t completed_step) {
-  // Pages of sequences that have ended since the last step are free by now.
+void CacheManager::reclaim_all(uint64_t completed_step) {
   for (PagePool& pool : pools_) pool.reclaim(completed_step);
-  for (size_t group = 0; group < tables.size(); ++group) {
-    const int32_t wanted =
-        ceil_div(n_tokens, kPageTokens) - static_cast<int32_t>(tables[group].pages().size());
-    while (pools_[group].n_free() < wanted && prefixes_.evict_one(completed_step)) {
-      for (PagePool& pool : pools_) pool.reclaim(completed_step);
+}
+
+Status CacheManager::extend(std::span<PageTable> tables, int32_t n_tokens, uint64_t completed_step,
+                            std::span<const int32_t> marks) {
+  // Pages of sequences that have ended since the last step are free by now.
+  reclaim_all(completed_step);
+  std::vector<size_t> first_new;
+  for (uint32_t group = 0; group < tables.size(); ++group) {
+    first_new.push_back(tables[group].pages().size());
+    const bool sparse = is_sparse(layout_.groups[group]);
+    const int32_t first =
+        sparse ? first_needed(layout_.groups[group], std::max(0, n_tokens - kMostRefused)) : 0;
+    while (pools_[group].n_free() < tables[group].n_missing(n_tokens, first) &&
+           ((sparse && prefixes_.evict_page(group, completed_step)) || prefixes_.evict_one(completed_step))) {
+      reclaim_all(completed_step);
     }
-    SKUA_RETURN_IF_ERROR(tables[group].extend(n_tokens));
+    SKUA_RETURN_IF_ERROR(tables[group].extend(n_tokens, first));
+  }
+  for (uint32_t group = 0; group < tables.size(); ++group) {
+    if (is_sparse(layout_.groups[group]))
+      fill_marks(tables[group], group, first_new[group], n_tokens, marks, completed_step);
   }
   return ok_status();
+}
+
+void CacheManager::fill_marks(PageTable& table, uint32_t group, size_t first_new, int32_t n_tokens,
+                              std::span<const int32_t> marks, uint64_t completed_step) {
+  for (const int32_t mark : marks) {
+    if (mark > n_tokens) return;
+    const auto first =
+        static_cast<size_t>(first_needed(layout_.groups[group], mark)) / static_cast<size_t>(kPageTokens);
+    for (size_t stretch = std::max(first, first_new); stretch * kPageTokens < static_cast<size_t>(mark);
+         ++stretch) {
+      if (table.pages()[stretch] >= 0) continue;
+      if (pools_[group].n_free() == 0 && prefixes_.evict_page(group, completed_step))
+        pools_[group].reclaim(completed_step);
+      table.fill(stretch);
+    }
+  }
+}
+
+std::vector<int32_t> CacheManager::snapshot_marks(const CachedStart& start, int32_t n_tokens) const {
+  constexpr int32_t kEvery = 4096;
+  std::vector<int32_t> out;
+  if (std::none_of(layout_.groups.begin(), layout_.groups.end(), is_sparse)) return out;
+  for (int64_t mark = int64_t{start.n_tokens / kEvery + 1} * kEvery; mark < n_tokens; mark += kEvery)
+    out.push_back(static_cast<int32_t>(mark));
+  const bool worth_it = start.n_known >= start.n_tokens + kPageTokens && start.n_known < n_tokens;
+  if (worth_it) out.insert(std::lower_bound(out.begin(), out.end(), start.n_known), start.n_known);
+  return out;
 }
 
 void CacheManager::drop_windows(std::span<PageTable> tables, int32_t n_cached, uint64_t step) {

@@ -35,25 +35,37 @@ int32_t first_needed(const CacheGroup& group, int32_t n_tokens) {
   return 0;
 }
 
-int32_t kept_tokens(const CacheGroup& group) {
-  switch (group.kind) {
-    case SlotKind::kWindow:
-    case SlotKind::kConv:
-      return group.window;
-    case SlotKind::kRecurrent:
-      return 2 * kPageTokens;
-    case SlotKind::kFull:
-    case SlotKind::kLatent:
-      break;
-  }
-  return INT32_MAX;
+bool is_sparse(const CacheGroup& group) {
+  return group.kind == SlotKind::kConv || group.kind == SlotKind::kRecurrent;
+}
+
+int32_t pages_in_use(const CacheGroup& group, int32_t context) {
+  const int64_t all = ceil_div(context, kPageTokens);
+  int64_t needed = all;
+  if (group.kind == SlotKind::kRecurrent) needed = 3;  // the page before, and those of a verify step
+  if (group.kind == SlotKind::kConv || group.kind == SlotKind::kWindow)
+    needed = ceil_div<int64_t>(int64_t{group.window} + kMostRefused, kPageTokens) + 1;
+  return static_cast<int32_t>(std::min(all, needed));
 }
 
 int32_t pages_per_sequence(const CacheGroup& group, int32_t context, int32_t step_tokens) {
   const int32_t all = ceil_div(context, kPageTokens);
-  // The tokens it keeps, those of one step, and a page cut at either end.
-  const int64_t needed = ceil_div<int64_t>(int64_t{kept_tokens(group)} + step_tokens, kPageTokens) + 1;
+  // Where the step begins and where it ends.
+  if (is_sparse(group)) return std::min(all, 2 * pages_in_use(group, context));
+  if (group.kind != SlotKind::kWindow) return all;
+  // A window needs the tokens it keeps, those of one step, and a page cut at either end.
+  const int64_t needed = ceil_div<int64_t>(int64_t{group.window} + step_tokens, kPageTokens) + 1;
   return static_cast<int32_t>(std::min<int64_t>(all, needed));
+}
+
+int32_t pool_pages(const CacheGroup& group, const CacheSizes& sizes) {
+  const int32_t per_seq = pages_per_sequence(group, sizes.context, sizes.step_tokens);
+  const int32_t budget = sizes.cache_tokens > 0 ? ceil_div(sizes.cache_tokens, kPageTokens) : INT32_MAX;
+  int64_t wanted = int64_t{per_seq} * sizes.max_seqs;
+  // Pages with states are large: room for all to decode, one step over many tokens, and one snapshot.
+  if (is_sparse(group))
+    wanted = std::min(wanted, int64_t{pages_in_use(group, sizes.context)} * (sizes.max_seqs + 2));
+  return static_cast<int32_t>(std::min<int64_t>({wanted, std::max(per_seq, budget), INT32_MAX}));
 }
 
 }  // namespace skua

@@ -18,8 +18,18 @@ class PageTable {
   /// Page ids by stretch; -1 where nothing is resident.
   std::span<const int32_t> pages() const { return pages_; }
 
-  /// Makes room for positions [0, n_tokens). Errors: kResourceExhausted; nothing is taken then.
-  Status extend(int32_t n_tokens);
+  /// Makes room for positions [0, n_tokens); new pages that lie wholly before `first_needed` are left out
+  /// (-1). Errors: kResourceExhausted; nothing is taken then.
+  Status extend(int32_t n_tokens, int32_t first_needed = 0);
+
+  /// Pages that extend() would take.
+  int32_t n_missing(int32_t n_tokens, int32_t first_needed = 0) const;
+
+  /// Takes a page for a stretch that was left out, if one is free.
+  void fill(size_t stretch);
+
+  /// Lets go of the page of one stretch.
+  void drop(size_t stretch, uint64_t step);
 
   /// Lets go of pages that lie wholly before position `first_needed`.
   void drop_before(int32_t first_needed, uint64_t step);

@@ -138,6 +138,7 @@ Status EngineCore::admit() {
     const CachedStart start = cache.start(seq->ids, n_known - 1, seq->pages, runner_.step());
     for (const PageCopy& copy : start.copies) SKUA_RETURN_IF_ERROR(runner_.copy_page(copy));
     seq->n_cached = start.n_tokens;
+    seq->marks = cache.snapshot_marks(start, n_known);
     if (seq->started >= 0) continue;  // comes back from preemption
     seq->started = options_.clock();
     seq->usage.cached_tokens = std::min(start.n_tokens, seq->n_prompt);
@@ -169,8 +170,13 @@ void EngineCore::count_draft(Sequence& seq, int32_t n_accepted) {
 
 void EngineCore::give_up_what_is_unneeded() {
   CacheManager& cache = runner_.cache();
-  scheduler_.for_each_running(
-      [&](Sequence& seq) { cache.drop_windows(seq.pages, seq.n_cached, runner_.step()); });
+  scheduler_.for_each_running([&](Sequence& seq) {
+    while (!seq.marks.empty() && seq.marks.front() <= seq.n_cached) {
+      cache.prefixes().insert(seq.ids, seq.marks.front(), seq.pages, runner_.step());
+      seq.marks.erase(seq.marks.begin());
+    }
+    cache.drop_windows(seq.pages, seq.n_cached, runner_.step());
+  });
   for (PagePool& pool : cache.pools()) pool.reclaim(runner_.step());
 }
 

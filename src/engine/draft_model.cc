@@ -46,6 +46,11 @@ std::vector<int32_t> DraftModel::propose(const Sequence& seq, int32_t max_tokens
   if (!known.sampler) known.sampler = seq.sampler;
   known.sampler->restore(seq.sampler->state());
   std::vector<int32_t> ids = seq.ids;
+  // What was guessed and refused is behind what is known for good; no later guess begins before that.
+  const auto differ = std::mismatch(known.ids.begin(), known.ids.end(), ids.begin(), ids.end());
+  const auto n_same = static_cast<size_t>(differ.first - known.ids.begin());
+  runner_->cache().drop_windows(known.pages, static_cast<int32_t>(std::min(n_same, ids.size() - 1)),
+                                runner_->step());
   std::vector<int32_t> out;
   while (static_cast<int32_t>(out.size()) < max_tokens) {
     if (!catch_up(known, ids).ok()) break;

@@ -44,10 +44,8 @@ Status Runner::allocate() {
   CacheLayout layout = make_cache_layout(model_.graph);
   std::vector<int32_t> n_pages;
   for (const CacheGroup& group : layout.groups) {
-    const int32_t per_seq = pages_per_sequence(group, options_.context, options_.max_tokens);
-    const int32_t budget =
-        options_.cache_tokens > 0 ? ceil_div(options_.cache_tokens, kPageTokens) : INT32_MAX;
-    n_pages.push_back(std::min(per_seq * options_.max_seqs, std::max(per_seq, budget)));
+    n_pages.push_back(
+        pool_pages(group, {options_.context, options_.max_tokens, options_.max_seqs, options_.cache_tokens}));
   }
   cache_ = std::make_unique<CacheManager>(std::move(layout), n_pages);
   for (size_t slot = 0; slot < model_.graph.slots.size(); ++slot) {
@@ -325,7 +323,10 @@ uint64_t Runner::cache_bytes() const {
 
 uint64_t Runner::cache_bytes_per_token() const {
   uint64_t sum = 0;
-  for (const CacheSlot& slot : model_.graph.slots) sum += backend_.cache_page_bytes(slot) / kPageTokens;
+  for (size_t i = 0; i < model_.graph.slots.size(); ++i) {
+    if (is_sparse(cache_->layout().groups[cache_->layout().slot_group[i]])) continue;
+    sum += backend_.cache_page_bytes(model_.graph.slots[i]) / kPageTokens;
+  }
   return sum;
 }
 

@@ -53,7 +53,7 @@ class Runner final : public StepRunner {
   Result<const Plan*> plan_for(int32_t n_tokens, int32_t n_seqs, int32_t n_rows);
 
   uint64_t cache_bytes() const;
-  uint64_t cache_bytes_per_token() const;
+  uint64_t cache_bytes_per_token() const;  // convolutions and recurrent states do not grow with tokens
   uint64_t arena_bytes() const { return arena_ == nullptr ? 0 : arena_->bytes(); }
 
   /// Tests: from now on each plan runs in a random order that its edges allow; nothing = program order.

@@ -80,7 +80,7 @@ void Scheduler::preempt(size_t index, CacheManager& cache, uint64_t completed_st
 }
 
 bool Scheduler::make_room(CacheManager& cache, Sequence& seq, int32_t n_tokens, uint64_t completed_step) {
-  while (!cache.extend(seq.pages, seq.n_cached + n_tokens, completed_step).ok()) {
+  while (!cache.extend(seq.pages, seq.n_cached + n_tokens, completed_step, seq.marks).ok()) {
     if (running_.back().get() == &seq) return false;
     preempt(running_.size() - 1, cache, completed_step);
   }

@@ -24,6 +24,7 @@ struct Sequence {
   int32_t max_ids = 0;                 // prompt plus most reply tokens
   int32_t n_cached = 0;                // tokens of `ids` whose keys and values are in the pages
   std::vector<PageTable> pages;        // by cache group; empty while waiting
+  std::vector<int32_t> marks;          // token counts at which a snapshot is still to be kept, ascending
   std::vector<int32_t> draft;          // tokens guessed to follow `ids` in the step that runs
   int32_t draft_pause = 0;             // tokens to go before speculating again
   std::optional<Detokenizer> decoder;  // absent without a tokenizer

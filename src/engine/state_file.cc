@@ -94,15 +94,15 @@ Status read_group(StepRunner& runner, uint32_t group, int32_t n_tokens, Reader& 
   const auto n_stretches = static_cast<uint64_t>(ceil_div(n_tokens, kPageTokens));
   SKUA_ASSIGN_OR_RETURN(const auto resident, reader.take(n_stretches));
   for (uint64_t stretch = 0; stretch < n_stretches; ++stretch) {
-    if (resident[stretch] == std::byte{0}) continue;
+    // Stretches that were not saved hold nothing: they must not be taken for cached ones.
+    if (resident[stretch] == std::byte{0}) {
+      table.drop(stretch, runner.step());
+      continue;
+    }
     SKUA_ASSIGN_OR_RETURN(const auto bytes, reader.take(runner.page_bytes(group)));
+    if (table.pages()[stretch] < 0) continue;  // more was saved than the next token needs
     SKUA_RETURN_IF_ERROR(runner.write_page(group, table.pages()[stretch], bytes));
   }
-  // Stretches that were not saved hold nothing: they must not be taken for cached ones.
-  int32_t first = 0;
-  while (first < static_cast<int32_t>(n_stretches) && resident[static_cast<size_t>(first)] == std::byte{0})
-    ++first;
-  table.drop_before(first * kPageTokens, runner.step());
   return ok_status();
 }
 

@@ -90,6 +90,82 @@ TEST(PrefixTree, AWindowMustHoldWhatTheNextQuerySees) {
   EXPECT_EQ(f.tree.match(iota(150), 150).n_tokens, 0);  // 119 and on are not all there
 }
 
+/// A full and a recurrent group; sequences whose recurrent pages are let go as they run.
+struct Recurrent {
+  Recurrent() : pools(2, PagePool(64)), tree(&pools, {{SlotKind::kFull, 0}, {SlotKind::kRecurrent, 0}}) {
+    for (PagePool& pool : pools) tables.emplace_back(&pool);
+  }
+  /// The sequence has run n tokens of ids.
+  void run(const std::vector<int32_t>& ids, int32_t n) {
+    for (PageTable& table : tables) ASSERT_TRUE(table.extend(n).ok());
+    tables[1].drop_before(first_needed({SlotKind::kRecurrent, 0}, n), 0);
+    tree.insert(ids, n, tables, 0);
+  }
+  void end() {
+    for (PageTable& table : tables) table.release_all(0);
+    for (PagePool& pool : pools) pool.reclaim(0);
+  }
+  /// Tokens of a hit for the first n of ids, then others.
+  int32_t hit(std::vector<int32_t> ids, size_t n) {
+    for (size_t i = n; i < ids.size(); ++i) ids[i] += 1000;
+    return tree.match(ids, static_cast<int32_t>(ids.size())).n_tokens;
+  }
+  std::vector<PagePool> pools;
+  PrefixTree tree;
+  std::vector<PageTable> tables;
+};
+
+TEST(PrefixTree, ARecurrentGroupNeedsThePageOfTheNextTokenAndTheOneBefore) {
+  Recurrent r;
+  const auto ids = iota(400);
+  for (PageTable& table : r.tables) ASSERT_TRUE(table.extend(200).ok());
+  r.tables[1].drop_before(128, 0);  // pages 2 and 3 are left
+  r.tree.insert(ids, 200, r.tables, 0);
+  EXPECT_EQ(r.hit(ids, 300), 200);
+  EXPECT_EQ(r.hit(ids, 195), 195);  // page 3 goes on from the end of page 2
+  EXPECT_EQ(r.hit(ids, 192), 192);  // page 2 is complete
+  EXPECT_EQ(r.hit(ids, 191), 0);    // page 2 goes on from page 1
+  EXPECT_EQ(r.tree.match(iota(191), 191).n_known, 191);
+  const PrefixMatch match = r.tree.match(ids, 400);
+  EXPECT_EQ(match.shared[1], (std::vector<int32_t>{-1, -1, r.tables[1].pages()[2]}));
+  r.end();
+}
+
+TEST(PrefixTree, ASnapshotOutlivesItsSequenceAndServesNoTokenThatItsPageMayLack) {
+  Recurrent r;
+  const auto ids = iota(600);
+  r.run(ids, 100);  // the prompt's end
+  r.run(ids, 300);
+  r.run(ids, 500);
+  r.end();
+  EXPECT_EQ(r.hit(ids, 600), 500);
+  EXPECT_EQ(r.hit(ids, 300), 300);
+  EXPECT_EQ(r.hit(ids, 270), 270);
+  EXPECT_EQ(r.hit(ids, 100), 100);
+  EXPECT_EQ(r.hit(ids, 120), 100);  // the page may lack tokens 100 to 119
+  EXPECT_EQ(r.hit(ids, 180), 100);
+}
+
+TEST(PrefixTree, GivesUpSnapshotsOneByOneAndKeepsTheirNodes) {
+  Recurrent r;
+  const auto ids = iota(300);
+  r.run(ids, 100);
+  r.run(ids, 300);
+  r.end();
+  const size_t n_nodes = r.tree.n_nodes();
+  const int32_t n_free = r.pools[1].n_free();
+  ASSERT_TRUE(r.tree.evict_page(1, 0));
+  r.pools[1].reclaim(0);
+  EXPECT_EQ(r.pools[1].n_free(), n_free + 1);
+  EXPECT_EQ(r.tree.n_nodes(), n_nodes);
+  while (r.tree.evict_page(1, 0)) {
+  }
+  r.pools[1].reclaim(0);
+  EXPECT_EQ(r.pools[1].n_free(), 64);
+  EXPECT_EQ(r.hit(ids, 300), 0);
+  EXPECT_EQ(r.pools[0].n_free(), 64 - 5);
+}
+
 TEST(PrefixTree, EvictsLeavesLeastRecentlyUsedFirstAndNeverAPageInUse) {
   Fixture f;
   f.insert(iota(128));
