@@ -176,6 +176,21 @@ TEST_P(SameBytes, AsVerifyRowsOfWidth2To16WithRejectedDrafts) {
   }
 }
 
+TEST_P(SameBytes, AfterForgettingTheEndOfALongStep) {
+  for (int32_t n : {128, 192, 200, 207}) {
+    for (int32_t n_forgotten : {1, 9, 15}) {
+      HandSeq seq = hand_->new_seq();
+      Rows rows = hand_->step({{&seq, slice(ids_, 0, n)}});
+      hand_->roll_back(seq, n - n_forgotten);
+      rows.resize(static_cast<size_t>(seq.n_cached));
+      append_rows(rows, hand_->step({{&seq, slice(ids_, seq.n_cached, 40)}}));
+      append_rows(rows, hand_->step({{&seq, slice(ids_, seq.n_cached, kPrompt - seq.n_cached)}}));
+      hand_->drop(seq);
+      expect_whole(rows, std::to_string(n_forgotten) + " of " + std::to_string(n) + " tokens forgotten");
+    }
+  }
+}
+
 TEST_P(SameBytes, AfterAPrefixHit) {
   for (int32_t n_pages : {1, 2}) {
     HandSeq first = hand_->new_seq();
