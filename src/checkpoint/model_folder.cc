@@ -21,6 +21,32 @@ bool lies_inside(const fs::path& file, const fs::path& folder) {
   return !relative.empty() && *relative.begin() != ".." && relative != ".";
 }
 
+/// The text with Infinity, -Infinity and NaN, which Python writes and JSON does not know, as transformers 5
+/// spells them: {"__float__": "Infinity"}.
+std::string without_bare_floats(const std::string& text) {
+  std::string out;
+  bool quoted = false;
+  for (size_t at = 0; at < text.size();) {
+    if (quoted && text[at] == '\\') {
+      out.append(text, at, 2);
+      at += 2;
+      continue;
+    }
+    quoted = quoted != (text[at] == '"');
+    std::string_view name;
+    for (const std::string_view bare : {"Infinity", "-Infinity", "NaN"}) {
+      if (!quoted && std::string_view(text).substr(at).starts_with(bare)) name = bare;
+    }
+    if (name.empty()) {
+      out += text[at++];
+      continue;
+    }
+    out += "{\"__float__\": \"" + std::string(name) + "\"}";
+    at += name.size();
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<fs::path> resolve_in_folder(const fs::path& folder, std::string_view name) {
@@ -54,6 +80,10 @@ Result<std::string> read_in_folder(const fs::path& folder, std::string_view name
 Result<Json> read_json_in_folder(const fs::path& folder, std::string_view name) {
   SKUA_ASSIGN_OR_RETURN(const std::string text, read_in_folder(folder, name));
   auto json = parse_json(text);
+  // Only then, so that no valid file is read in another way.
+  if (!json.ok() && (text.find("Infinity") != text.npos || text.find("NaN") != text.npos)) {
+    if (auto spelled = parse_json(without_bare_floats(text)); spelled.ok()) return spelled;
+  }
   if (!json.ok()) return json.status().with_context("[checkpoint] " + (folder / std::string(name)).string());
   return json;
 }

@@ -19,7 +19,8 @@ Result<std::filesystem::path> resolve_in_folder(const std::filesystem::path& fol
 /// Text of a side file of the model, at most 256 MB. Errors as above, kIo.
 Result<std::string> read_in_folder(const std::filesystem::path& folder, std::string_view name);
 
-/// The same, parsed. Errors also: kInvalidArgument (no JSON), with the file's name.
+/// The same, parsed; bare Infinity and NaN, as Python writes them, become {"__float__": "Infinity"}. Errors
+/// also: kInvalidArgument (no JSON), with the file's name.
 Result<Json> read_json_in_folder(const std::filesystem::path& folder, std::string_view name);
 
 }  // namespace skua

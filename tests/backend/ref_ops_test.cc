@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 
 #include "backend/op_harness.h"
 #include "backend/ref/ref_backend.h"
@@ -172,6 +173,15 @@ TEST(RefOps, AddScaleAndSoftcap) {
   expect_near(run(softcap, tokens(1), {{80, -80}}), {46.08342772032357, -46.08342772032357}, 1e-11);
 }
 
+TEST(RefOps, ColumnsHaveTheirOwnFactorsAndWideNormWeightsTheirOwnPlaces) {
+  CaseBuilder columns("scale_columns");
+  columns.node(ScaleColumns{{2, 0.5f}}, {columns.input(2)});
+  expect_near(run(columns, tokens(2), {{1, 4, 3, -2}}), {2, 2, 6, -1});
+  CaseBuilder norm("rms_norm");
+  norm.node(RmsNorm{norm.weight(vector_of({1, 2, 3, 4})), 0.0f, 0.0f, 2}, {norm.input(4)});
+  expect_near(run(norm, tokens(1), {{3, 3, -5, 5}}), {1, 2, -3, 4});
+}
+
 TEST(RefOps, GatherRowsTakesTheNamedRowsInTheirOrder) {
   CaseBuilder b("gather");
   b.node(GatherRows{}, {b.input(2)});
@@ -234,6 +244,42 @@ TEST(RefOps, AttentionRowWithoutAnyResidentKeyIsZero) {
   CaseStep step;
   step.seqs = {{2, 2, {-1}}, {0, 0, {}}};
   expect_near(run(b, step, {{1, 2, 3, 4}, {5, 6, 7, 8}, {1, 1, 1, 1}}), {0, 0, 0, 0});
+}
+
+TEST(RefOps, CausalConvWeighsTheLastRowsOfEachChannel) {
+  CaseBuilder b("conv");
+  CacheSlot slot;
+  slot.kind = SlotKind::kConv;
+  slot.window = slot.row = 2;
+  const SlotId id = b.slot(slot);
+  const WeightId taps = b.weight(plain_weight(DType::kF32, 2, 2, {1, 2, 10, 20}));
+  b.node(CausalConv{id, taps, b.weight(vector_of({0.5, 0})), CausalConv::Then::kNothing}, {b.input(2)});
+  expect_near(run(b, tokens(3), {{1, 1, 2, 0, 3, -1}}), {10.5, 20, 21.5, 2, 32.5, -20});
+}
+
+/// Two heads of one number, each with a state of two; both share B and C.
+CaseBuilder ssm(float dt_max) {
+  CaseBuilder b("ssm");
+  CacheSlot slot;
+  slot.kind = SlotKind::kRecurrent;
+  slot.row = 2 + 2 + 2;
+  slot.n_blocks = slot.state = 2;
+  const SlotId id = b.slot(slot);
+  const WeightId a_log = b.weight(vector_of({0, std::log(2.0)})), d = b.weight(vector_of({3, 0}));
+  const WeightId dt_bias = b.weight(vector_of({1, 0}));
+  const ValueId xbc = b.input(2 + 2 + 2), dt = b.input(2);
+  b.node(Ssm2{id, a_log, d, dt_bias, 2, 1, 1, 2, 0.0f, dt_max}, {xbc, dt});
+  return b;
+}
+
+TEST(RefOps, Ssm2DecaysItsStateAddsTheInputAndReadsIt) {
+  CaseBuilder b = ssm(std::numeric_limits<float>::infinity());
+  // softplus(0) = log 2: the first head's state halves in a step, the second's is quartered.
+  const Values xbc = {1, 10, /*B*/ 1, 0, /*C*/ 1, 5, 2, 0, /*B*/ 0, 1, /*C*/ 1, 1};
+  const double l = std::log(2.0);
+  expect_near(run(b, tokens(2), {xbc, {-1, 0, -1, 0}}), {l + 3, 10 * l, 0.5 * l + 2 * l + 6, 2.5 * l}, 1e-6);
+  b = ssm(0.5f);
+  expect_near(run(b, tokens(1), {{1, 10, 1, 0, 1, 5}, {-1, 0}}), {0.5 + 3, 5}, 1e-6);
 }
 
 TEST(RefOps, RoundedModeRoundsEdgesAndCacheRowsPureModeDoesNot) {

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/model_folder.h"
 #include "checkpoint/safetensors_builder.h"
 #include "checkpoint/temp_folder.h"
 
@@ -190,6 +191,17 @@ TEST_F(FolderTest, SaysWhatIsMissing) {
   EXPECT_THAT(error_of(folder.path() / "one.safetensors"), HasSubstr("config.json"));
   folder.write("config.json", "{\"a\":");
   EXPECT_THAT(error_of(folder.path()), HasSubstr("config.json"));
+}
+
+TEST_F(FolderTest, ReadsTheInfinitiesThatPythonWrites) {
+  folder.write("a.json",
+               R"({"limit": [0.0, Infinity], "low": -Infinity, "odd": NaN, "text": "Infinity \"NaN\" "})");
+  const auto json = read_json_in_folder(folder.path(), "a.json");
+  ASSERT_TRUE(json.ok()) << json.status().message();
+  EXPECT_EQ(json->dump(), R"({"limit":[0.0,{"__float__":"Infinity"}],"low":{"__float__":"-Infinity"},)"
+                          R"("odd":{"__float__":"NaN"},"text":"Infinity \"NaN\" "})");
+  folder.write("b.json", "{\"limit\": Infinit}");
+  EXPECT_FALSE(read_json_in_folder(folder.path(), "b.json").ok());
 }
 
 TEST_F(FolderTest, PipesAndFoldersInPlaceOfFilesAreRefusedAtOnce) {

@@ -32,6 +32,13 @@ inline std::string details(const Node& node) {
            " groups " + std::to_string(r->n_groups) + "/" + std::to_string(r->top_k_groups) + " normalize " +
            std::to_string(static_cast<int>(r->normalize)) + " scale " + std::to_string(r->scale);
   }
+  if (const auto* s = std::get_if<Ssm2>(&node.op)) {
+    out += " heads " + std::to_string(s->n_heads) + " x " + std::to_string(s->head_dim) + " dt " +
+           std::to_string(s->dt_min) + " to " + std::to_string(s->dt_max);
+  }
+  if (const auto* norm = std::get_if<RmsNorm>(&node.op))
+    out += " eps " + std::to_string(norm->eps) + " groups " + std::to_string(norm->n_groups);
+  if (const auto* scale = std::get_if<Scale>(&node.op)) out += " by " + std::to_string(scale->factor);
   return out;
 }
 
