@@ -151,9 +151,6 @@ Status check_stored_shapes(const Checkpoint& checkpoint, const WeightDecl& decl)
   const int64_t per_tensor = n_tensors == 1 ? source->n_blocks : 1;
   for (const std::string& name : source->tensors) {
     const std::vector<int64_t>& shape = checkpoint.find(name)->shape;
-    const bool mlx = shape.size() == 3 && shape[2] == 1 && source->block_cols > 1;
-    if (mlx && !source->not_mlx.empty())
-      return unsupported(name + " " + shape_text(shape) + ": " + source->not_mlx);
     if (holds_blocks(shape, per_tensor, *source)) continue;
     return data_loss(name + " must hold " + std::to_string(per_tensor) + " blocks of [" +
                      std::to_string(source->block_rows) + ", " + std::to_string(source->block_cols) +

@@ -54,11 +54,10 @@ WeightId GraphBuilder::part(const WeightSource& part, int64_t cols) {
 }
 
 WeightId GraphBuilder::conv_weight(const std::string& name, int64_t channels, int64_t taps, int64_t first,
-                                   int64_t n, std::string not_mlx) {
+                                   int64_t n) {
   BlockSource source{{name}, 1, channels, taps};
   source.take = Take::kColumns;
   source.skip = first;
-  source.not_mlx = std::move(not_mlx);
   const bool whole = n == channels;
   return declare(
       {whole ? name : name + "[" + std::to_string(first) + "]", taps, n, {std::move(source)}, DType::kF32});

@@ -48,8 +48,7 @@ class GraphBuilder {
     return conv_weight(name, channels, taps, 0, channels);
   }
   /// The same of channels [first, first + n) alone.
-  WeightId conv_weight(const std::string& name, int64_t channels, int64_t taps, int64_t first, int64_t n,
-                       std::string not_mlx = {});
+  WeightId conv_weight(const std::string& name, int64_t channels, int64_t taps, int64_t first, int64_t n);
 
   ValueId embed(WeightId table, float scale = 1.0f);
   ValueId embed(std::string_view label, Embed embed, DType storage);

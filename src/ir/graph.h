@@ -46,7 +46,6 @@ struct BlockSource {
   int64_t step = 1;
   Take take = Take::kRows;
   int64_t skip = 0;
-  std::string not_mlx = {};  // why a tensor with MLX's order of dimensions ([.., cols, 1]) is refused
 };
 
 /// One weight: name and logical shape [rows, cols]; a vector has rows = 1. Without `blocks` the name is that

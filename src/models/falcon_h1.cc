@@ -1,6 +1,8 @@
 // Falcon-H1: every layer attends and scans side by side, then a gated MLP; fixed factors in many places.
 // Sources: transformers modeling_falcon_h1.py and configuration_falcon_h1.py (5.17).
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "models/families.h"
 #include "models/mamba.h"
@@ -51,7 +53,6 @@ Mamba2Block read_scan(ConfigReader& config, const DecoderConfig& sizes) {
   const bool normed = config.flag_or("mamba_rms_norm", false);
   const bool norm_first = config.flag_or("mamba_norm_before_gate", true);
   out.gate = !normed ? MambaGate::kAlone : norm_first ? MambaGate::kAfterNorm : MambaGate::kThenNorm;
-  out.not_mlx = "MLX's checkpoints of this family hold weights with config.json's factors in them";
   const float all = factor(config, "ssm_in_multiplier");
   const std::vector<float> parts = factors(config, "ssm_multipliers", 5);
   for (size_t i = 0; i < 5; ++i) out.scales[i] = all * parts[i];
@@ -108,7 +109,20 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     own.gate_scale = f.gate;
     return scaled(b, "mlp_scale", mlp_block(b, own, x), f.down, DType::kF32);
   };
-  set_mixer(spec, read_scan(config, spec.config), f);
+  const Mamba2Block scan = read_scan(config, spec.config);
+  set_mixer(spec, scan, f);
+  // MLX multiplies some of the factors into the weights and keeps them in config.json too.
+  const float products[] = {
+      f.attention_in,   f.attention_out,  f.key,          f.ssm_out,      f.gate,         f.down,
+      spec.embed_scale, spec.logit_scale, scan.scales[0], scan.scales[1], scan.scales[2], scan.scales[3],
+      scan.scales[4]};
+  const bool all_one =
+      std::all_of(std::begin(products), std::end(products), [](float x) { return x == 1.0f; });
+  if (config.flag_or(kMlxLayoutKey, false) && !all_one)
+    config.fail(
+        unsupported("[model] a checkpoint in MLX's layout whose config.json has factors other than 1 "
+                    "(embedding_multiplier and others): they may be in its weights already; use the original "
+                    "checkpoint"));
   // A width that mamba_d_ssm overrules, and what only training or other programs use.
   config.ignore({"num_logits_to_keep", "mamba_use_mlp", "layer_types", "layers_block_type"});
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);

@@ -64,10 +64,8 @@ ValueId mamba2_block(GraphBuilder& b, const Mamba2Block& block, ValueId x) {
   conv_slot.layer = block.layer;
   conv_slot.window = block.n_taps;
   conv_slot.row = d_conv;
-  CausalConv conv{
-      b.slot(conv_slot),
-      b.conv_weight(block.prefix + ".conv1d.weight", d_conv, block.n_taps, 0, d_conv, block.not_mlx),
-      std::nullopt, CausalConv::Then::kSilu};
+  CausalConv conv{b.slot(conv_slot), b.conv_weight(block.prefix + ".conv1d.weight", d_conv, block.n_taps),
+                  std::nullopt, CausalConv::Then::kSilu};
   if (block.conv_bias) conv.bias = b.vector(block.prefix + ".conv1d.bias", d_conv);
   xbc = b.causal_conv("conv", xbc, conv, DType::kF32);
 

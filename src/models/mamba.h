@@ -35,7 +35,6 @@ struct Mamba2Block {
   MambaGate gate = MambaGate::kThenNorm;
   int32_t norm_groups = 1;
   float eps = 1e-5f;
-  std::string not_mlx = {};                       // why MLX's checkpoints are refused; empty: they are not
   std::array<float, 5> scales = {1, 1, 1, 1, 1};  // of the projected z, x, B, C, dt
 };
 

@@ -275,6 +275,9 @@ TEST(Refusals, NameTheKeyThatWouldChangeTheMaths) {
       {R"({"model_type": "falcon_h1", "mamba_n_heads": 8, "mamba_n_groups": 1, "mamba_d_state": 4,
            "mamba_d_ssm": 64, "key_multiplier": 0.0})",
        "key_multiplier"},
+      {R"({"model_type": "falcon_h1", "mamba_n_heads": 8, "mamba_n_groups": 1, "mamba_d_state": 4,
+           "mamba_d_ssm": 64, "ssm_out_multiplier": 0.5, "skua_mlx_layout": true})",
+       "MLX"},
   };
   for (const auto& [config, key] : cases) {
     const std::string text = text_of(with(config));
