@@ -15,8 +15,9 @@ Result<std::unique_ptr<DraftModel>> DraftModel::create(LoadedModel model, Backen
   return draft;
 }
 
-/// Makes the cache hold all of `ids`; the logits of the last one can be read then.
-Status DraftModel::catch_up(Known& known, std::span<const int32_t> ids) {
+/// Makes the cache hold all of `ids`; the logits of the last one can be read then. The first `n_certain` are
+/// never taken back: what lies out of sight of them is let go.
+Status DraftModel::catch_up(Known& known, std::span<const int32_t> ids, int32_t n_certain) {
   CacheManager& cache = runner_->cache();
   const auto differ = std::mismatch(known.ids.begin(), known.ids.end(), ids.begin(), ids.end());
   auto n_kept = static_cast<size_t>(differ.first - known.ids.begin());
@@ -27,6 +28,7 @@ Status DraftModel::catch_up(Known& known, std::span<const int32_t> ids) {
     const auto part = ids.subspan(
         known.ids.size(), std::min(ids.size() - known.ids.size(), static_cast<size_t>(options_.max_tokens)));
     const auto n_part = static_cast<int32_t>(part.size());
+    cache.drop_windows(known.pages, std::min(n_known, n_certain), runner_->step());
     SKUA_RETURN_IF_ERROR(cache.extend(known.pages, n_known + n_part, runner_->step()));
     std::vector<std::span<const int32_t>> tables;
     for (const PageTable& table : known.pages) tables.push_back(table.pages());
@@ -52,8 +54,9 @@ std::vector<int32_t> DraftModel::propose(const Sequence& seq, int32_t max_tokens
   runner_->cache().drop_windows(known.pages, static_cast<int32_t>(std::min(n_same, ids.size() - 1)),
                                 runner_->step());
   std::vector<int32_t> out;
+  const int32_t n_certain = static_cast<int32_t>(seq.ids.size()) - 1;  // the last one is run again
   while (static_cast<int32_t>(out.size()) < max_tokens) {
-    if (!catch_up(known, ids).ok()) break;
+    if (!catch_up(known, ids, n_certain).ok()) break;
     auto logits = runner_->logits();
     if (!logits.ok()) break;
     // The two output matrices may be padded to different numbers of rows.

@@ -39,7 +39,7 @@ class DraftModel final : public Proposer {
   };
 
   DraftModel(LoadedModel model, const DraftOptions& options) : model_(std::move(model)), options_(options) {}
-  Status catch_up(Known& known, std::span<const int32_t> ids);
+  Status catch_up(Known& known, std::span<const int32_t> ids, int32_t n_certain);
 
   LoadedModel model_;
   DraftOptions options_;
