@@ -22,7 +22,8 @@ uint64_t choice_seed(uint64_t seed, int32_t choice) {
 EngineCore::EngineCore(StepRunner& runner, CoreOptions options)
     : runner_(runner),
       options_(std::move(options)),
-      scheduler_({options_.max_seqs, options_.max_tokens, options_.max_waiting}) {}
+      scheduler_({options_.max_seqs, options_.max_tokens, options_.max_waiting}),
+      cancels_(static_cast<size_t>(options_.max_waiting) + static_cast<size_t>(options_.max_seqs)) {}
 
 Status EngineCore::check(const GenerateRequest& request) const {
   const auto n_prompt = static_cast<int64_t>(request.prompt_ids.size());
@@ -110,8 +111,8 @@ void EngineCore::apply_cancels_and_deadlines() {
   };
   std::vector<End> ends;
   for (auto& slot : cancels_) {
+    if (slot.load(std::memory_order_relaxed) == 0) continue;
     const uint64_t id = slot.exchange(0);
-    if (id == 0) continue;
     scheduler_.for_each([&](const Sequence& seq) {
       if (seq.request_id.value() == id) ends.push_back({seq.request_id, seq.choice, true});
     });

@@ -3,7 +3,6 @@
 // others.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -90,8 +89,9 @@ class EngineCore {
   uint64_t next_request_ = 1;
   uint64_t next_arrival_ = 0;
   bool draining_ = false;
-  // Requests to cancel, written by cancel() without a lock: a slot holds an id or 0.
-  std::array<std::atomic<uint64_t>, 256> cancels_{};
+  // Requests to cancel, written by cancel() without a lock: a slot holds an id or 0. There are as many as
+  // replies that can wait and run together.
+  std::vector<std::atomic<uint64_t>> cancels_;
 };
 
 }  // namespace skua

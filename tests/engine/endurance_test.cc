@@ -86,6 +86,18 @@ TEST(Endurance, B121CancellingAQueuedRequestHarmsNobody) {
   EXPECT_TRUE(replies[b].ids.empty());
 }
 
+TEST(Endurance, AsManyCancelsAsThereAreRequestsAllTakeEffectInOneStep) {
+  const auto e = engine(4);
+  std::vector<SeqId> ids;
+  for (int i = 0; i < 600; ++i) ids.push_back(*e->submit(request(i, 20, 0, 30)));
+  Replies replies;
+  step(*e, replies);
+  for (const SeqId id : ids) e->cancel(id);
+  step(*e, replies);
+  EXPECT_TRUE(e->idle());
+  for (const SeqId id : ids) ASSERT_EQ(replies[id].finish, FinishReason::kCancelled) << id;
+}
+
 TEST(Endurance, B122CuttingAStreamWhileAnotherPrefillsWedgesNothing) {
   const auto e = engine(4);
   Replies replies;
