@@ -29,7 +29,8 @@ Result<std::unique_ptr<PromptMaker>> PromptMaker::make(const Tokenizer* tokenize
                                                        const std::string& source) {
   if (tokenizer == nullptr) {
     return not_found(source +
-                     " has no tokenizer: expected tokenizer.json beside the weights, or a GGUF vocabulary");
+                     " has no tokenizer: expected tokenizer.json (or vocab.json with merges.txt) beside the "
+                     "weights, or a GGUF vocabulary");
   }
   auto state = std::make_unique<State>(State{*tokenizer, std::nullopt, ok_status()});
   if (!templates.file && templates.config.is_null()) {

@@ -73,7 +73,8 @@ Exit tokenize_command(const CommandInput& input) {
   if (!text.ok()) return fail(text.status());
   if (text->tokenizer == nullptr) {
     return fail(
-        not_found((*checkpoint)->source() + " has no tokenizer (tokenizer.json, or a GGUF vocabulary)"));
+        not_found((*checkpoint)->source() +
+                  " has no tokenizer (tokenizer.json, vocab.json with merges.txt, or a GGUF vocabulary)"));
   }
   if (!what.has_text) {
     auto all = read_stdin();

@@ -4,6 +4,7 @@
 
 #include "checkpoint/gguf_checkpoint.h"
 #include "text/gguf_vocab.h"
+#include "text/vocab_files.h"
 
 namespace skua {
 namespace {
@@ -100,6 +101,42 @@ void add_ids(const Json* value, std::vector<int32_t>& out) {
   for (const Json& item : value->items()) add_ids(&item, out);
 }
 
+/// The text of a side file, or nothing when there is none.
+Result<std::optional<std::string>> side_text(const Checkpoint& file, std::string_view name) {
+  auto text = file.side_file(name);
+  if (text.ok()) return std::optional<std::string>(std::move(text).value());
+  if (text.status().code() == Code::kNotFound) return std::optional<std::string>();
+  return text.status();
+}
+
+/// The tokenizer of vocab.json and merges.txt; null when both are missing.
+Result<std::unique_ptr<Tokenizer>> load_pair(const Checkpoint& file, const Json& config) {
+  SKUA_ASSIGN_OR_RETURN(auto vocab, side_text(file, "vocab.json"));
+  SKUA_ASSIGN_OR_RETURN(auto merges, side_text(file, "merges.txt"));
+  if (!vocab && !merges) return std::unique_ptr<Tokenizer>();
+  const std::string start = "[text] " + file.source();
+  if (!vocab || !merges) {
+    return not_found(start + " has " + (vocab ? "vocab.json" : "merges.txt") + " but neither " +
+                     (vocab ? "merges.txt" : "vocab.json") + ", which belongs to it, nor tokenizer.json");
+  }
+  VocabMergesFiles files{.vocab = std::move(*vocab), .merges = std::move(*merges), .config = config};
+  SKUA_ASSIGN_OR_RETURN(files.special_tokens_map, side_json(file, "special_tokens_map.json"));
+  SKUA_ASSIGN_OR_RETURN(files.added_tokens, side_json(file, "added_tokens.json"));
+  files.model_type = text_or_empty(file.config(), "model_type");
+  auto tokenizer = load_vocab_and_merges(files);
+  if (!tokenizer.ok()) return tokenizer.status().with_context(start);
+  return tokenizer;
+}
+
+/// tokenizer.json when there is one, else vocab.json with merges.txt, else null.
+Result<std::unique_ptr<Tokenizer>> load_folder_tokenizer(const Checkpoint& file, const Json& config) {
+  SKUA_ASSIGN_OR_RETURN(const auto text, side_text(file, "tokenizer.json"));
+  if (!text) return load_pair(file, config);
+  auto tokenizer = load_tokenizer_json(*text, config.is_null() ? nullptr : &config);
+  if (!tokenizer.ok()) return tokenizer.status().with_context("[text] " + file.source() + ": tokenizer.json");
+  return tokenizer;
+}
+
 }  // namespace
 
 Result<TextSetup> load_text(const Checkpoint& file) {
@@ -107,15 +144,9 @@ Result<TextSetup> load_text(const Checkpoint& file) {
   TextSetup out;
   SKUA_ASSIGN_OR_RETURN(const Json generation, side_json(file, "generation_config.json"));
   add_ids(generation.find("eos_token_id"), out.end_ids);
-  const auto text = file.side_file("tokenizer.json");
-  if (!text.ok()) {
-    if (text.status().code() == Code::kNotFound) return out;
-    return text.status();
-  }
   SKUA_ASSIGN_OR_RETURN(const Json config, side_json(file, "tokenizer_config.json"));
-  auto tokenizer = load_tokenizer_json(*text, config.is_null() ? nullptr : &config);
-  if (!tokenizer.ok()) return tokenizer.status().with_context("[text] " + file.source() + ": tokenizer.json");
-  out.tokenizer = std::move(tokenizer).value();
+  SKUA_ASSIGN_OR_RETURN(out.tokenizer, load_folder_tokenizer(file, config));
+  if (out.tokenizer == nullptr) return out;
   const auto& eos = out.tokenizer->special_ids().eos;
   out.end_ids.insert(out.end_ids.end(), eos.begin(), eos.end());
   const auto own = file.side_file("chat_template.jinja");

@@ -18,9 +18,9 @@ struct TextSetup {
   std::vector<int32_t> end_ids;          // ids that end a reply, besides config.json's
 };
 
-/// Reads tokenizer.json (with tokenizer_config.json), chat_template.jinja or the template in
-/// tokenizer_config.json, and generation_config.json; of a GGUF file its vocabulary and template. `file` is
-/// the checkpoint before import_gguf. A missing tokenizer is no error here; a broken one is.
+/// Reads tokenizer.json, or vocab.json with merges.txt, tokenizer_config.json, chat_template.jinja or the
+/// template in tokenizer_config.json, and generation_config.json; of a GGUF file its vocabulary and template.
+/// `file` is the checkpoint before import_gguf. A missing tokenizer is no error here; a broken one is.
 Result<TextSetup> load_text(const Checkpoint& file);
 
 }  // namespace skua

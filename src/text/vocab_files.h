@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json.h"
 #include "base/status.h"
 #include "text/tokenizer.h"
 
@@ -32,10 +33,19 @@ struct TiktokenOptions {
 };
 Result<std::unique_ptr<Tokenizer>> load_tiktoken(std::string_view list, const TiktokenOptions& options);
 
-/// Byte-level BPE from vocab.json (text to id) and merges.txt (a pair a line, comments with #version), split
-/// as GPT-2 does. Errors: kInvalidArgument.
-Result<std::unique_ptr<Tokenizer>> load_vocab_and_merges(std::string_view vocab_json,
-                                                         std::string_view merges_txt,
-                                                         const std::vector<std::string>& special = {});
+/// The files of a checkpoint without tokenizer.json. The Json values are null when there is no such file.
+struct VocabMergesFiles {
+  std::string vocab;        // text of vocab.json: tokens and ids
+  std::string merges;       // text of merges.txt: a pair a line, in their order
+  Json config;              // tokenizer_config.json
+  Json special_tokens_map;  // special_tokens_map.json
+  Json added_tokens;        // added_tokens.json
+  std::string model_type;   // of config.json; decides when tokenizer_config.json names no tokenizer_class
+};
+
+/// Byte-level BPE of GPT-2's and Qwen 2's kind, as transformers reads it from these files. Errors name the
+/// file, and the line where there is one: kInvalidArgument (a file contradicts itself or another);
+/// kUnsupported (a tokenizer class of another kind, by name).
+Result<std::unique_ptr<Tokenizer>> load_vocab_and_merges(const VocabMergesFiles& files);
 
 }  // namespace skua

@@ -89,6 +89,23 @@ class BrokenModels(ProgramTest):
         folder = self.broken("mute", with_tokenizer=False)
         self.refused(1, "run", folder, "hi", says=["no tokenizer"])
         self.refused(1, "tokenize", folder, "hi", says=["no tokenizer"])
+        (folder / "merges.txt").write_text("#version: 0.2\n")
+        self.refused(1, "tokenize", folder, "hi", says=["merges.txt", "neither vocab.json"])
+        (folder / "vocab.json").write_text(json.dumps(tiny_model.tokenizer()["model"]["vocab"]))
+        (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "CLIPTokenizer"}')
+        self.refused(1, "tokenize", folder, "hi", says=["CLIPTokenizer", "not byte-level"])
+        settings = {"tokenizer_class": "Qwen2Tokenizer", "eos_token": "<|im_end|>", "pad_token": "<|im_end|>", "unk_token": None,
+                    "additional_special_tokens": ["<|im_start|>"], "chat_template": tiny_model.TEMPLATE,
+                    "added_tokens_decoder": {str(i): {"content": text, "special": True} for i, text in
+                                             ((tiny_model.IM_START, "<|im_start|>"), (tiny_model.IM_END, "<|im_end|>"))}}
+        (folder / "tokenizer_config.json").write_text(json.dumps(settings))
+        self.assertEqual(json.loads(self.reply("tokenize", folder, "h\u00e9<|im_end|>", "--json"))["ids"],
+                         [*"h\u00e9".encode(), tiny_model.IM_END])
+        self.assertEqual(self.reply("run", folder, "hi"), "Paris.\n")
+        (folder / "merges.txt").write_text("h i\n")
+        self.refused(1, "tokenize", folder, "hi", says=["merges.txt line 1"])
+        (folder / "merges.txt").unlink()
+        self.refused(1, "tokenize", folder, "hi", says=["vocab.json", "neither merges.txt"])
         folder = self.broken("bad-tokenizer")
         (folder / "tokenizer.json").write_text('{"model": {"type": "Telepathy"}}')
         self.refused(1, "run", folder, "hi", says=["tokenizer.json"])

@@ -118,6 +118,25 @@ class Tokenize(ProgramTest):
         out = json.loads(self.reply("tokenize", self.model, "<|im_end|>", "--json", "--plain"))
         self.assertEqual(bytes(out["ids"]), b"<|im_end|>")
 
+    def limited(self, text, *options, **fields):
+        folder = tiny_model.write(self.root / "limited")
+        (folder / "tokenizer.json").write_text(json.dumps({**tiny_model.tokenizer(), **fields}))
+        result = self.run_skua("tokenize", folder, text, "--json", *options)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return json.loads(result.stdout)["ids"], result.stderr
+
+    def test_file_limits_are_applied_only_when_asked_for(self):
+        cut = {"truncation": {"direction": "Right", "max_length": 3, "strategy": "LongestFirst", "stride": 0}}
+        filled = {"padding": {"strategy": {"Fixed": 6}, "direction": "Left", "pad_to_multiple_of": None, "pad_id": tiny_model.IM_END,
+                              "pad_type_id": 0, "pad_token": "<|im_end|>"}}
+        whole = [*b"abcd"]
+        for fields, wanted in ((cut, whole[:3]), (filled, [tiny_model.IM_END] * 2 + whole),
+                               ({**cut, **filled}, [tiny_model.IM_END] * 3 + whole[:3]), ({}, whole)):
+            ids, notes = self.limited("abcd", **fields)
+            self.assertEqual(ids, whole)
+            self.assertEqual(notes.count("--file-limits"), len(fields), notes)
+            self.assertEqual(self.limited("abcd", "--file-limits", **fields)[0], wanted)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -4,10 +4,12 @@ usage: PYTHONPATH=.venv-parity /usr/bin/python3 tools/parity/fixtures.py    (too
 """
 import json
 import pathlib
+import tempfile
 
 import main
 import templates
 import texts
+import vocab_merges
 import vocabularies
 from random_templates import jobs
 from reference_jinja import render
@@ -39,6 +41,19 @@ def tokenizers():
         write(file, {"tokenizer": json.loads(made[name].to_str()), "cases": rows})
 
 
+def pairs():
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        vocab_merges.write_pair(folder)
+        vocab = json.loads((folder / "vocab.json").read_text("utf-8"))
+        rows = []
+        for name, (files, model_type, meaning) in vocab_merges.setups(len(vocab)).items():
+            expect = main.hf(vocab_merges.judge(folder, **meaning))
+            rows.append({"name": name, "model_type": model_type, "files": files,
+                         "cases": [{"in": text, **expect(text)} for text in vocab_merges.CASES]})
+        write("vocab_and_merges.json", {"vocab": vocab, "merges": (folder / "merges.txt").read_text("utf-8"), "setups": rows})
+
+
 def chats():
     conversations = templates.conversations()
     rows = []
@@ -58,5 +73,6 @@ def chats():
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     tokenizers()
+    pairs()
     chats()
     print(sum(f.stat().st_size for f in FOLDER.iterdir()), "bytes in", len(list(FOLDER.iterdir())), "files")

@@ -13,24 +13,7 @@ constexpr int64_t kMaxId = 1 << 28;
 
 Result<StringTable> load_vocab(const Fields& fields) {
   SKUA_ASSIGN_OR_RETURN(const Json* vocab, fields.object("vocab"));
-  StringTable table(vocab->size());
-  for (const auto& [text, id] : vocab->members()) {
-    if (id.kind() != Json::Kind::kInt || id.as_int() < 0 || id.as_int() >= kMaxId) {
-      return fields.error("vocab", "a table of token ids; \"" + text + "\" has none");
-    }
-    // A few long gaps would make a small file ask for much memory.
-    if (id.as_int() > 16 * static_cast<int64_t>(vocab->size()) + 65536) {
-      return fields.error("vocab",
-                          "ids without large gaps; \"" + text + "\" has " + std::to_string(id.as_int()));
-    }
-    const auto number = static_cast<int32_t>(id.as_int());
-    if (table.contains(number) && table.spelling(number) != text) {
-      return invalid_argument("[model] \"" + std::string(table.spelling(number)) + "\" and \"" + text +
-                              "\" have the same id " + std::to_string(number));
-    }
-    table.insert(text, number);
-  }
-  return table;
+  return load_vocab_table(*vocab, "[model] field \"vocab\"");
 }
 
 // A merge is "left right" or ["left", "right"].
@@ -111,6 +94,27 @@ std::string guess_type(const Fields& fields) {
 }
 
 }  // namespace
+
+Result<StringTable> load_vocab_table(const Json& vocab, const std::string& where) {
+  StringTable table(vocab.size());
+  for (const auto& [text, id] : vocab.members()) {
+    if (id.kind() != Json::Kind::kInt || id.as_int() < 0 || id.as_int() >= kMaxId) {
+      return invalid_argument(where + " must be a table of token ids; \"" + text + "\" has none");
+    }
+    // A few long gaps would make a small file ask for much memory.
+    if (id.as_int() > 16 * static_cast<int64_t>(vocab.size()) + 65536) {
+      return invalid_argument(where + " must have ids without large gaps; \"" + text + "\" has " +
+                              std::to_string(id.as_int()));
+    }
+    const auto number = static_cast<int32_t>(id.as_int());
+    if (table.contains(number) && table.spelling(number) != text) {
+      return invalid_argument(where + ": \"" + std::string(table.spelling(number)) + "\" and \"" + text +
+                              "\" have the same id " + std::to_string(number));
+    }
+    table.insert(text, number);
+  }
+  return table;
+}
 
 Result<std::unique_ptr<Model>> load_model(const Json& json, std::vector<std::string>& notes) {
   const Fields fields(json, "model");

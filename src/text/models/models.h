@@ -11,6 +11,10 @@
 
 namespace skua::text {
 
+/// A table of texts and ids. `where` begins the messages. Errors: kInvalidArgument (no id, an id given twice,
+/// a large gap).
+Result<StringTable> load_vocab_table(const Json& vocab, const std::string& where);
+
 /// What scores are added in: doubles by HF tokenizers, floats by SentencePiece.
 enum class ScoreSums : uint8_t { kDouble, kFloat };
 

@@ -1,4 +1,4 @@
-// Byte-level BPE from tiktoken rank lists and from GPT-2's two files.
+// Byte-level BPE from tiktoken rank lists.
 #include <charconv>
 
 #include "text/base64.h"
@@ -85,39 +85,6 @@ Result<std::unique_ptr<Tokenizer>> load_ranks(std::string_view list, const Tikto
   return make_pipeline(std::move(spec), SpecialGuess::kAll);
 }
 
-Result<std::unique_ptr<Tokenizer>> load_pair(std::string_view vocab_json, std::string_view merges_txt,
-                                             const std::vector<std::string>& special) {
-  SKUA_ASSIGN_OR_RETURN(const Json vocab, parse_json(vocab_json));
-  if (!vocab.is_object()) return invalid_argument("[vocab.json] must hold an object");
-  BpeSpec bpe;
-  for (const auto& [text, id] : vocab.members()) {
-    if (id.kind() != Json::Kind::kInt || id.as_int() < 0 || id.as_int() >= kMaxId) {
-      return invalid_argument("[vocab.json] \"" + text + "\" has no token id");
-    }
-    bpe.vocab.insert(text, static_cast<int32_t>(id.as_int()));
-  }
-  for (size_t n = 1; !merges_txt.empty(); ++n) {
-    const std::string_view line = take_line(merges_txt);
-    if (line.empty() || line.starts_with("#version")) continue;
-    const size_t space = line.find(' ');
-    if (space == std::string_view::npos) {
-      return invalid_argument("[merges.txt] line " + std::to_string(n) + " is not a pair");
-    }
-    SKUA_RETURN_IF_ERROR(add_merge(bpe, line.substr(0, space), line.substr(space + 1)));
-  }
-  PipelineSpec spec;
-  for (const std::string& text : special) {
-    const auto id = bpe.vocab.find(text);
-    if (!id) return invalid_argument("[vocab.json] special token \"" + text + "\" is not in the vocabulary");
-    spec.added_tokens.push_back({.content = text, .id = *id, .special = true});
-  }
-  SKUA_ASSIGN_OR_RETURN(spec.pre_tokenizer, make_byte_level({.add_prefix_space = false, .use_regex = true}));
-  spec.model = make_bpe(std::move(bpe));
-  spec.decoder = make_byte_level_decoder();
-  spec.spelling = TokenSpelling::kByteLevel;
-  return make_pipeline(std::move(spec), SpecialGuess::kAll);
-}
-
 }  // namespace
 }  // namespace skua::text
 
@@ -125,12 +92,6 @@ namespace skua {
 
 Result<std::unique_ptr<Tokenizer>> load_tiktoken(std::string_view list, const TiktokenOptions& options) {
   return text::load_ranks(list, options);
-}
-
-Result<std::unique_ptr<Tokenizer>> load_vocab_and_merges(std::string_view vocab_json,
-                                                         std::string_view merges_txt,
-                                                         const std::vector<std::string>& special) {
-  return text::load_pair(vocab_json, merges_txt, special);
 }
 
 }  // namespace skua

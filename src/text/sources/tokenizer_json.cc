@@ -1,62 +1,35 @@
 // tokenizer.json to a pipeline. The parts load themselves (load_*.cc); here are the added tokens, the roles
 // from tokenizer_config.json, and what the file says that has no effect.
 #include <algorithm>
-#include <unordered_map>
 
 #include "text/json_fields.h"
 #include "text/pipeline.h"
+#include "text/sources/added_token_list.h"
 
 namespace skua::text {
 namespace {
 
 constexpr int kMaxJsonDepth = 64;
-constexpr int64_t kMaxId = 1 << 28;
-
-// HF counts added tokens that the model lacks on from the end of the vocabulary, whatever id the file gives.
-int32_t next_added_id(const std::vector<AddedToken>& tokens, const Model& model) {
-  int32_t highest = -1;
-  for (const AddedToken& token : tokens) highest = std::max(highest, token.id);
-  return std::max(highest + 1, model.size());
-}
-
-Status check_free(const AddedToken& token, const Model& model) {
-  if (!model.contains(token.id) || model.spelling(token.id) == token.content) return ok_status();
-  return invalid_argument("[added_tokens] \"" + token.content + "\" and \"" +
-                          std::string(model.spelling(token.id)) + "\" would both have id " +
-                          std::to_string(token.id));
-}
 
 Result<std::vector<AddedToken>> load_added_tokens(const Fields& fields, const Model& model,
                                                   std::vector<std::string>& notes) {
-  std::vector<AddedToken> tokens;
-  if (fields.find("added_tokens") == nullptr) return tokens;
+  AddedTokenList tokens(model, notes);
+  if (fields.find("added_tokens") == nullptr) return tokens.take();
   SKUA_ASSIGN_OR_RETURN(const Json* list, fields.array("added_tokens"));
-  std::unordered_map<std::string_view, int32_t> seen;
-  int32_t next = next_added_id(tokens, model);
   for (const Json& item : list->items()) {
     const Fields entry(item, "added_tokens");
     AddedToken token;
     SKUA_ASSIGN_OR_RETURN(token.content, entry.required_string("content"));
     SKUA_ASSIGN_OR_RETURN(const int64_t id, entry.integer("id", -1));
-    if (id < 0 || id >= kMaxId) return entry.error("id", "a token id");
-    const auto known = seen.find(token.content);
-    token.id = known != seen.end() ? known->second : model.find(token.content).value_or(next);
-    SKUA_RETURN_IF_ERROR(check_free(token, model));
-    if (token.id != id) {
-      notes.push_back("Added token \"" + token.content + "\" has id " + std::to_string(token.id) +
-                      ", as HF tokenizers numbers it, though the file says " + std::to_string(id) + ".");
-    }
+    if (id < 0 || id >= kIdLimit) return entry.error("id", "a token id");
     SKUA_ASSIGN_OR_RETURN(token.single_word, entry.boolean("single_word", false));
     SKUA_ASSIGN_OR_RETURN(token.lstrip, entry.boolean("lstrip", false));
     SKUA_ASSIGN_OR_RETURN(token.rstrip, entry.boolean("rstrip", false));
     SKUA_ASSIGN_OR_RETURN(token.special, entry.boolean("special", false));
     SKUA_ASSIGN_OR_RETURN(token.normalized, entry.boolean("normalized", !token.special));
-    if (token.content.empty()) continue;  // HF leaves those out
-    seen.emplace(item.find("content")->as_string(), token.id);
-    next = std::max(next, token.id + 1);
-    tokens.push_back(std::move(token));
+    SKUA_RETURN_IF_ERROR(tokens.add(std::move(token), id));
   }
-  return tokens;
+  return tokens.take();
 }
 
 Result<Side> load_side(const Fields& fields, std::string_view key) {
@@ -89,14 +62,14 @@ Status load_padding(const Json* json, PipelineSpec& spec) {
   const Json* strategy = fields.find("strategy");
   if (strategy != nullptr && strategy->is_object()) {  // {"Fixed": n}; else "BatchLongest"
     SKUA_ASSIGN_OR_RETURN(const int64_t n, Fields(*strategy, "padding.strategy").integer("Fixed", 0));
-    if (n < 0 || n >= kMaxId) return fields.error("strategy", "a length");
+    if (n < 0 || n >= kIdLimit) return fields.error("strategy", "a length");
     out.n_ids = static_cast<size_t>(n);
   }
   SKUA_ASSIGN_OR_RETURN(const int64_t multiple, fields.integer("pad_to_multiple_of", 1));
-  if (multiple < 0 || multiple >= kMaxId) return fields.error("pad_to_multiple_of", "a length");
+  if (multiple < 0 || multiple >= kIdLimit) return fields.error("pad_to_multiple_of", "a length");
   out.multiple = static_cast<size_t>(std::max<int64_t>(multiple, 1));
   SKUA_ASSIGN_OR_RETURN(const int64_t id, fields.integer("pad_id", 0));
-  if (id < 0 || id >= kMaxId) return fields.error("pad_id", "a token id");
+  if (id < 0 || id >= kIdLimit) return fields.error("pad_id", "a token id");
   out.pad_id = static_cast<int32_t>(id);
   SKUA_ASSIGN_OR_RETURN(out.side, load_side(fields, "direction"));
   spec.padding = out;
