@@ -1,5 +1,4 @@
-// Qwen3.5 text, dense or with experts: Qwen3-Next's layers with their projections apart. Checkpoints that see
-// images too keep the text model's config under text_config; only that part is run, and with text alone the
+// Qwen3.5 text, dense or with experts: Qwen3-Next's layers with their projections apart. With text alone the
 // three position streams of its rotation are one.
 // Sources: transformers modeling_qwen3_5.py, modeling_qwen3_5_moe.py and their configurations (5.17);
 // arXiv:2412.06464.
@@ -32,27 +31,8 @@ void read_feed_forward(ConfigReader& config, PreNormSpec& spec) {
   spec.feed_forward = mixture(mix);
 }
 
-/// The text model's config, with what the whole checkpoint's says about it.
-Json text_config(const Json& json) {
-  const Json* nested = json.find("text_config");
-  if (nested == nullptr || !nested->is_object()) return json;
-  Json text = *nested;
-  for (const char* key : {"model_type", "tie_word_embeddings", "eos_token_id", "bos_token_id"}) {
-    const Json* outer = json.find(key);
-    if (outer != nullptr && !outer->is_null()) text.set(key, *outer);
-  }
-  for (const std::string_view key : {kServedContextKey, kMlxLayoutKey}) {
-    if (const Json* value = json.find(key)) text.set(std::string(key), *value);
-  }
-  return text;
-}
-
-DecoderNames names_below(const std::string& prefix, const std::string& head) {
-  return {prefix + ".embed_tokens", prefix + ".layers", prefix + ".norm", head};
-}
-
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
-  Json text = text_config(json);
+  Json text = json;
   // Only the dense model's layers have this width; the others' configs may leave it out.
   const Json* experts_width = text.find("moe_intermediate_size");
   if (text.find("intermediate_size") == nullptr && experts_width != nullptr)
@@ -66,22 +46,10 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   for (const auto& [key, value] : all.members()) {
     if (key != "mrope_section" && key != "mrope_interleaved") rope.set(key, value);
   }
-  if (json.find("text_config") != nullptr) {
-    ConfigReader outer(json);
-    outer.ignore({"text_config", "vision_config", "image_token_id", "video_token_id", "vision_start_token_id",
-                  "vision_end_token_id", "tie_word_embeddings"});
-    SKUA_RETURN_IF_ERROR(outer.finish(policy));
-    spec.names = names_below("model.language_model", "lm_head");
-    spec.ignorable.push_back({"model.visual.*", "images are not run"});
-  }
-  if (config.flag_or(kMlxLayoutKey, false)) {
-    spec.names = names_below("language_model.model", "language_model.lm_head");
-    spec.ignorable.push_back({"vision_tower.*", "images are not run"});
-  }
   return finish_pre_norm(config, policy, std::move(spec), rope, 10000.0);
 }
 
-constexpr std::string_view kTypes[] = {"qwen3_5_text", "qwen3_5_moe_text", "qwen3_5", "qwen3_5_moe"};
+constexpr std::string_view kTypes[] = {"qwen3_5_text", "qwen3_5_moe_text"};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // Which wrappers there are, what their text models' configs leave out, and how their tensors are called.
-// Sources: configuration and modeling files of gemma3, gemma3n, gemma4, llama4 and mistral3 in
+// Sources: configuration and modeling files of gemma3, gemma3n, gemma4, llama4, mistral3 and qwen3_5 in
 // transformers 4.50 to 5.17, which changed the prefixes; mlx-lm (names).
 #include "models/text_part.h"
 
@@ -27,6 +27,8 @@ constexpr Wrapper kWrappers[] = {
     {"gemma4", "gemma4_text", "{}"},
     {"llama4", "llama4_text", "{}"},
     {"mistral3", "mistral", "{}"},
+    {"qwen3_5", "qwen3_5_text", "{}"},
+    {"qwen3_5_moe", "qwen3_5_moe_text", "{}"},
 };
 
 struct Prefix {
@@ -38,7 +40,8 @@ constexpr Prefix kPrefixes[] = {{"language_model.model.", "model."},
 
 /// Parts that are not run, with or without "model." before them.
 constexpr std::string_view kOtherParts[] = {"vision_tower.", "vision_model.", "multi_modal_projector.",
-                                            "audio_tower.",  "embed_vision.", "embed_audio."};
+                                            "audio_tower.",  "embed_vision.", "embed_audio.",
+                                            "visual."};
 
 const Wrapper* find_wrapper(const Json& config) {
   const Json* type = config.find("model_type");
@@ -60,6 +63,8 @@ Status check_outer(const Json& config, ConfigPolicy policy) {
                 "image_token_index",
                 "image_token_id",
                 "video_token_id",
+                "vision_start_token_id",
+                "vision_end_token_id",
                 "audio_token_id",
                 "boi_token_index",
                 "boi_token_id",

@@ -100,7 +100,9 @@ constexpr Wrapped kWrapped[] = {{"gemma3", "gemma3_bf16", Spelling::kOuterFirst}
                                 {"llama4", "llama4_bf16", Spelling::kOuterFirst},
                                 {"llama4", "llama4_bf16", Spelling::kModelFirst},
                                 {"mistral3", "mistral_f32", Spelling::kOuterFirst},
-                                {"mistral3", "ministral3_f16", Spelling::kModelFirst}};
+                                {"mistral3", "ministral3_f16", Spelling::kModelFirst},
+                                {"qwen3_5_moe", "qwen3_5_moe_f32", Spelling::kOuterFirst},
+                                {"qwen3_5_moe", "qwen3_5_moe_f32", Spelling::kModelFirst}};
 INSTANTIATE_TEST_SUITE_P(All, TextPart, testing::ValuesIn(kWrapped),
                          [](const testing::TestParamInfo<Wrapped>& param) {
                            return testing::PrintToString(param.param) + std::to_string(param.index);

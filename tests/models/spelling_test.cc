@@ -144,28 +144,6 @@ constexpr Pair kPairs[] = {
 };
 INSTANTIATE_TEST_SUITE_P(All, Spellings, testing::ValuesIn(kPairs));
 
-TEST(NestedConfig, OfAModelThatSeesImagesGivesItsTextModel) {
-  const char* text = R"("head_dim": 32, "linear_num_key_heads": 2, "linear_num_value_heads": 4,
-      "rope_parameters": {"mrope_interleaved": true, "mrope_section": [2, 1, 1], "partial_rotary_factor": 0.25,
-      "rope_theta": 10000000, "rope_type": "default"})";
-  const Json own = with((std::string(R"({"model_type": "qwen3_5_text", )") + text + "}").c_str());
-  Json inner = with(
-      (std::string(R"({"model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1, )") + text + "}").c_str());
-  Json outer = *parse_json(R"({"model_type": "qwen3_5", "vision_config": {}, "image_token_id": 7})");
-  outer.set("text_config", inner);
-  std::string nested = text_of(outer);
-  EXPECT_FALSE(nested.starts_with("error")) << nested;
-  EXPECT_NE(nested.find("model.language_model.layers.0"), std::string::npos);
-  for (size_t at; (at = nested.find("language_model.")) != std::string::npos;) nested.erase(at, 15);
-  EXPECT_EQ(nested, text_of(own));
-  Json mlx = own;
-  mlx.set("skua_mlx_layout", Json(true));
-  for (const char* name : {"language_model.model.layers.0", "language_model.lm_head"})
-    EXPECT_NE(text_of(mlx).find(name), std::string::npos) << name;
-  outer.set("audio_config", Json(1));
-  EXPECT_NE(text_of(outer).find("audio_config"), std::string::npos);
-}
-
 TEST(Lfm2, WidensTheFeedForwardAsItsConfigSays) {
   const auto width = [](const char* own) {
     const auto model = parse_model(with(own), ConfigPolicy::kStrict);
