@@ -1,5 +1,6 @@
 // skua inspect: what a model is, what it needs, and how it would run. Weights are read only for the plan.
 #include <algorithm>
+#include <cstdio>
 #include <map>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "cache/layout.h"
 #include "engine/text_setup.h"
 #include "models/families.h"
+#include "models/latent_bytes.h"
 #include "models/text_part.h"
 #include "skua/commands.h"
 #include "skua/model_source.h"
@@ -37,6 +39,8 @@ struct Facts {
   uint64_t state_bytes = 0;  // of convolutions and recurrent layers, of a sequence that decodes
   uint64_t cache_bytes = 0;
   std::vector<std::string> tokenizer_notes;
+  std::optional<LatentSizes> latent;
+  uint64_t element_bytes = 0;  // of a stored latent
 };
 
 Facts file_facts(const Checkpoint& file) {
@@ -67,6 +71,8 @@ Status add_model_facts(std::unique_ptr<Checkpoint> file, const EngineOptions& op
     const TensorEntry* entry = checkpoint->find(weight.name);
     if (entry != nullptr && seen.insert(weight.name).second) out.weight_bytes += entry->bytes;
   }
+  out.latent = latent_sizes(graph);
+  out.element_bytes = backend->element_bytes(backend->numerics().kv);
   const CacheLayout layout = make_cache_layout(graph);
   for (size_t slot = 0; slot < graph.slots.size(); ++slot) {
     const uint64_t page = backend->cache_page_bytes(graph.slots[slot]);
@@ -112,6 +118,22 @@ std::string tensor_text(const Facts& facts, const OptionValues& options) {
   return out;
 }
 
+/// What a token costs in one layer, and what the keys and values of all heads would.
+std::string latent_text(const Facts& facts) {
+  const LatentSizes& latent = *facts.latent;
+  const auto line = [&](const char* head, uint64_t element) {
+    const uint64_t kept = latent.latent_bytes(element), full = latent.decompressed_bytes(element);
+    char ratio[32];
+    std::snprintf(ratio, sizeof(ratio), "%.1f", static_cast<double>(full) / static_cast<double>(kept));
+    std::string text = std::to_string(kept) + " bytes per token and layer; keys and values of " +
+                       std::to_string(latent.n_heads) + " heads would take " + std::to_string(full) + " (" +
+                       ratio + "x)";
+    if (latent.index > 0) text += "; index keys " + std::to_string(latent.index_bytes(element));
+    return row(head, text);
+  };
+  return line("latents", facts.element_bytes) + (facts.element_bytes == 2 ? "" : line("  in 16 bits", 2));
+}
+
 std::string model_text(const Facts& facts) {
   const ModelInfo& m = facts.model;
   const auto number = [](int64_t n) { return std::to_string(n); };
@@ -125,6 +147,7 @@ std::string model_text(const Facts& facts) {
   out += row("cache per token", human_bytes(facts.cache_bytes_per_token));
   if (facts.state_bytes > 0)
     out += row("state", human_bytes(facts.state_bytes) + " per sequence at any length");
+  if (facts.latent) out += latent_text(facts);
   out +=
       row("memory", human_bytes(facts.weight_bytes + facts.cache_bytes) + " for a context of " +
                         number(facts.context) + ": weights " + human_bytes(facts.weight_bytes) + ", cache " +
@@ -180,6 +203,14 @@ Json as_json(const Facts& facts, const OptionValues& options) {
   memory.set("cache_bytes", facts.cache_bytes);
   memory.set("cache_bytes_per_token", facts.cache_bytes_per_token);
   memory.set("state_bytes_per_sequence", facts.state_bytes);
+  if (facts.latent) {
+    Json latent = Json::object();  // of one token in one layer
+    latent.set("element_bytes", facts.element_bytes);
+    latent.set("latent_bytes", facts.latent->latent_bytes(facts.element_bytes));
+    latent.set("index_bytes", facts.latent->index_bytes(facts.element_bytes));
+    latent.set("decompressed_bytes", facts.latent->decompressed_bytes(facts.element_bytes));
+    memory.set("latent", std::move(latent));
+  }
   out.set("file", facts.source);
   out.set("tensors", tensor_json(facts, options));
   out.set("model", std::move(model));

@@ -137,8 +137,14 @@ ValueId GraphBuilder::head_linear(std::string_view label, ValueId x, HeadLinear 
 }
 
 ValueId GraphBuilder::mla_attention(std::string_view label, ValueId q_latent, ValueId q_pe,
-                                    MlaAttention attention, DType storage) {
-  return emit(label, attention, {q_latent, q_pe}, storage);
+                                    MlaAttention attention, DType storage, std::optional<ValueId> chosen) {
+  std::vector<ValueId> inputs{q_latent, q_pe};
+  if (chosen) inputs.push_back(*chosen);
+  return emit(label, attention, std::move(inputs), storage);
+}
+
+ValueId GraphBuilder::index_select(std::string_view label, std::vector<ValueId> inputs, IndexSelect select) {
+  return emit(label, select, std::move(inputs), DType::kF32);
 }
 
 ValueId GraphBuilder::causal_conv(std::string_view label, ValueId x, CausalConv conv, DType storage) {

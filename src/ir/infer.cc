@@ -150,8 +150,22 @@ struct Inference {
     }
     return Types{{in(0).lead, w.rows, storage}};
   }
+  Result<Types> operator()(const IndexSelect& op) const {
+    SKUA_RETURN_IF_ERROR(arity(3));
+    const CacheSlot& slot = graph.slot(op.slot);
+    if (slot.kind != SlotKind::kLatent || slot.n_kv_heads != 1 || op.n_heads < 1 || op.top_k < 1) {
+      return invalid_argument("[graph] index_select needs heads, a count and a slot with one row per token");
+    }
+    const int64_t widths[] = {slot.v_dim, slot.k_dim, 1};
+    for (size_t i = 0; i < 3; ++i) {
+      if (in(i).width != op.n_heads * widths[i])
+        return mismatch("width of input " + std::to_string(i), op.n_heads * widths[i], in(i).width);
+    }
+    return Types{{Lead::kTokens, op.top_k, storage}};
+  }
   Result<Types> operator()(const MlaAttention& op) const {
-    SKUA_RETURN_IF_ERROR(arity(2));
+    SKUA_RETURN_IF_ERROR(arity(op.top_k > 0 ? 3 : 2));
+    if (op.top_k > 0 && in(2).width != op.top_k) return mismatch("chosen positions", op.top_k, in(2).width);
     const CacheSlot& slot = graph.slot(op.slot);
     if (slot.kind != SlotKind::kLatent || slot.n_kv_heads != 1) {
       return invalid_argument("[graph] mla_attention needs a latent slot with one row per token");

@@ -115,12 +115,26 @@ struct HeadLinear {
 
 /// Causal attention over a latent slot (kind kLatent: v = ckv [rank], k = rotated kpe [rope], one row per
 /// token for all heads): score = scale * (q_latent . ckv + q_pe . kpe), output = sum of softmax * ckv.
-/// Inputs: q_latent [T, n_heads * rank], q_pe [T, n_heads * rope]. Output [T, n_heads * rank]. Source:
-/// arXiv:2405.04434 (absorbed form).
+/// Inputs: q_latent [T, n_heads * rank], q_pe [T, n_heads * rope]; with top_k > 0 also the chosen positions
+/// [T, top_k] of an IndexSelect: only those are seen. Output [T, n_heads * rank]. Source: arXiv:2405.04434
+/// (absorbed form).
 struct MlaAttention {
   SlotId slot;
   int32_t n_heads = 0;
   float scale = 1.0f;
+  int32_t top_k = 0;  // 0: every earlier token
+};
+
+/// The earlier positions that a sparse attention looks at: those of the top_k largest index scores,
+/// ascending, -1 behind the last; all of them while there are no more than top_k. Equal scores: the lower
+/// position. score(key) = sum over heads of weights[head] * max(0, q_head . key); a positive common factor
+/// would change nothing. Keys lie in a latent slot: k = the rotated part, v = the rest. Inputs: q_rest [T,
+/// n_heads * v_dim], q_rotated [T, n_heads * k_dim], weights [T, n_heads]. Output [T, top_k], whole numbers.
+/// Source: DeepSeek-V3.2-Exp (lightning indexer), arXiv:2512.02556.
+struct IndexSelect {
+  SlotId slot;
+  int32_t n_heads = 0;
+  int32_t top_k = 0;
 };
 
 /// Causal convolution of each channel by itself: y[t,c] = then(bias[c] + sum_j w[j,c] x[t - (K-1) + j, c]),
@@ -355,8 +369,8 @@ struct RopeKvWrite {
 };
 
 using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
-                        MlaAttention, CausalConv, Ssm1, Ssm2, GatedDelta, MoeRouter, MoeExperts, ActMul,
-                        Activate, XIelu, Add, Mul, ScaleBy, ScaleColumns, Slice, WeightedSum, Cutoff,
+                        MlaAttention, IndexSelect, CausalConv, Ssm1, Ssm2, GatedDelta, MoeRouter, MoeExperts,
+                        ActMul, Activate, XIelu, Add, Mul, ScaleBy, ScaleColumns, Slice, WeightedSum, Cutoff,
                         MatchMagnitude, PositionScale, Softcap, Scale, GatherRows, AddRmsNorm, MultiLinear,
                         GatedLinear, RopeKvWrite>;
 

@@ -38,6 +38,34 @@ WeightId up_projection(GraphBuilder& b, const MlaSpec& m, const std::string& pre
   return b.weight({prefix + ".w_uv", n * m.v_dim, rank, {folded, apart}, DType::kBF16});
 }
 
+constexpr float kIndexNormEps = 1e-6f;
+
+/// Writes the indexer's keys of this step, then chooses positions. `q_in`: what q_b_proj reads.
+ValueId index_block(GraphBuilder& b, const MlaSpec& m, const std::string& prefix, int32_t layer, ValueId x,
+                    ValueId q_in, ValueId angles) {
+  const DType f32 = DType::kF32, kv = b.numerics().kv;
+  const int64_t rope = m.rope_dim, dim = m.index.head_dim, rest = dim - rope, n = m.index.n_heads;
+  const std::string p = prefix + ".indexer";
+  const SlotId slot = b.slot({SlotKind::kLatent, layer, 1, m.rope_dim, static_cast<int32_t>(rest), 0, kv});
+  ValueId key = b.linear("index_k", x, {b.weight(p + ".wk.weight", dim, m.d_model), std::nullopt}, f32);
+  key = b.layer_norm("index_k_norm", key,
+                     {b.vector(p + ".k_norm.weight", dim), b.vector(p + ".k_norm.bias", dim), kIndexNormEps},
+                     f32);
+  ValueId key_rotated = b.slice("index_k_pe", key, {0, rope}, f32);
+  key_rotated = b.rope("index_k_rope", key_rotated, angles, {1, m.rope_dim, m.index.style}, kv);
+  b.kv_write("index_keys", key_rotated, b.slice("index_k_rest", key, {rope, rest}, kv), slot);
+
+  const std::string q_name = p + ".wq_b";
+  ValueId q_rotated =
+      b.linear("index_q_pe", q_in, cut(b, q_name, {"", n * dim, 0, rope, dim}, m.q_rank, false), f32);
+  q_rotated = b.rope("index_q_rope", q_rotated, angles, {m.index.n_heads, m.rope_dim, m.index.style}, kv);
+  const ValueId q_rest =
+      b.linear("index_q_rest", q_in, cut(b, q_name, {"", n * dim, rope, rest, dim}, m.q_rank, false), kv);
+  const ValueId weights =
+      b.linear("index_weights", x, {b.weight(p + ".weights_proj.weight", n, m.d_model), std::nullopt}, f32);
+  return b.index_select("index", {q_rest, q_rotated, weights}, {slot, m.index.n_heads, m.index.top_k});
+}
+
 }  // namespace
 
 MlaSpec read_mla(ConfigReader& config, int32_t d_model, int32_t n_heads) {
@@ -51,6 +79,21 @@ MlaSpec read_mla(ConfigReader& config, int32_t d_model, int32_t n_heads) {
   out.v_dim = config.count("v_head_dim");
   out.bias = config.flag_or("attention_bias", false);
   config.must_be("qk_head_dim", Json(out.nope_dim + out.rope_dim));
+  return out;
+}
+
+MlaIndex read_mla_index(ConfigReader& config, const MlaSpec& spec) {
+  MlaIndex out;
+  out.top_k = config.count("index_topk", 1 << 24);
+  out.n_heads = config.count("index_n_heads");
+  out.head_dim = config.count("index_head_dim");
+  // The first published code rotated pairs; the checkpoints were trained with halves (its later correction).
+  if (config.flag_or("indexer_rope_interleave", false)) out.style = RopeStyle::kInterleaved;
+  if (out.head_dim <= spec.rope_dim) {
+    config.fail(invalid_argument("[model] config.json: index_head_dim " + std::to_string(out.head_dim) +
+                                 " must be larger than qk_rope_head_dim " + std::to_string(spec.rope_dim)));
+  }
+  if (spec.q_rank == 0) config.fail(invalid_argument("[model] config.json: the indexer needs q_lora_rank"));
   return out;
 }
 
@@ -104,7 +147,10 @@ ValueId mla_block(GraphBuilder& b, const MlaSpec& m, const std::string& prefix, 
 
   const ValueId q_latent =
       b.head_linear("q_latent", q_nope, {up_projection(b, m, p, Half::kKeys), m.n_heads}, kv);
-  const ValueId mixed = b.mla_attention("attend", q_latent, q_pe, {slot, m.n_heads, m.scale}, input);
+  std::optional<ValueId> chosen;
+  if (m.index.top_k > 0) chosen = index_block(b, m, p, layer, x, q_in, angles);
+  const ValueId mixed =
+      b.mla_attention("attend", q_latent, q_pe, {slot, m.n_heads, m.scale, m.index.top_k}, input, chosen);
   const ValueId values =
       b.head_linear("values", mixed, {up_projection(b, m, p, Half::kValues), m.n_heads}, input);
   Linear out{b.weight(p + ".o_proj.weight", m.d_model, n * m.v_dim), std::nullopt};

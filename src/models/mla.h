@@ -12,6 +12,15 @@
 
 namespace skua {
 
+/// DeepSeek-V3.2's indexer: small heads that choose which earlier tokens the attention sees. Its keys (a
+/// layer-normed projection, the first rope_dim elements rotated) lie in a second latent slot of the layer.
+struct MlaIndex {
+  int32_t top_k = 0;  // 0: no indexer
+  int32_t n_heads = 0;
+  int32_t head_dim = 0;
+  RopeStyle style = RopeStyle::kHalf;
+};
+
 /// Sizes and rules of a model's latent attention.
 struct MlaSpec {
   int32_t d_model = 0;
@@ -25,11 +34,15 @@ struct MlaSpec {
   float scale = 0.0f;     // of the scores
   float kv_scale = 1.0f;  // of the normed latent
   bool bias = false;      // on q_a_proj, kv_a_proj_with_mqa, o_proj
+  MlaIndex index = {};
 };
 
 /// Reads the sizes. `kv_b_proj` never has a bias: one in the checkpoint fails the load as a tensor nobody
 /// reads.
 MlaSpec read_mla(ConfigReader& config, int32_t d_model, int32_t n_heads);
+
+/// Reads index_topk, index_n_heads, index_head_dim and the rotation's style.
+MlaIndex read_mla_index(ConfigReader& config, const MlaSpec& spec);
 
 /// 1/sqrt(nope + rope), times the square of YaRN's temperature at mscale_all_dim where the rope parameters
 /// carry it. The rotation's own factor is another number (mscale / mscale_all_dim) and is not part of it.

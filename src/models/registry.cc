@@ -13,6 +13,7 @@ extern const Family kCohere;
 extern const Family kCohere2;
 extern const Family kDeepSeekV2;
 extern const Family kDeepSeekV3;
+extern const Family kDeepSeekV32;
 extern const Family kDots1;
 extern const Family kErnie45;
 extern const Family kErnie45Moe;
@@ -77,6 +78,7 @@ const Family* const kFamilies[] = {
     &kCohere,            //
     &kCohere2,           //
     &kDeepSeekV2,        //
+    &kDeepSeekV32,       //
     &kDeepSeekV3,        //
     &kDots1,             //
     &kErnie45,           //

@@ -170,6 +170,24 @@ std::vector<OpCase> mla_cases() {
       out.push_back(b.take());
     }
   }
+  // Chosen positions, and attention over them alone: fewer, as many and more tokens than are chosen.
+  for (const int32_t top_k : {1, 70, 303}) {
+    CaseBuilder b("index_select of " + std::to_string(top_k));
+    const SlotId keys = b.slot({SlotKind::kLatent, 0, 1, 6, 11, 0, DType::kF32});
+    const SlotId latents = b.slot({SlotKind::kLatent, 0, 1, 4, 19, 0, DType::kF32});
+    const ValueId k_rotated = b.input(6), k_rest = b.input(11), kpe = b.input(4), ckv = b.input(19);
+    const ValueId q_rest = b.input(5 * 11), q_rotated = b.input(5 * 6), weights = b.input(5);
+    const ValueId q_latent = b.input(3 * 19), q_pe = b.input(3 * 4);
+    b.node(KvWrite{keys}, {k_rotated, k_rest});
+    b.node(KvWrite{latents}, {kpe, ckv});
+    const ValueId chosen = b.node(IndexSelect{keys, 5, top_k}, {q_rest, q_rotated, weights});
+    b.node(MlaAttention{latents, 3, 0.2f, top_k}, {q_latent, q_pe, chosen});
+    const std::vector<int32_t> pages{3, 1, 4, 0, 2, 7};
+    b.step({{300, 300, pages}, {5, 5, {5}}}, 91, 2.0);
+    b.step({{1, 301, pages}, {0, 5, {5}}}, 92, 2.0);
+    b.step({{9, 310, pages}, {1, 6, {5}}}, 93, 2.0);
+    out.push_back(b.take());
+  }
   for (const int32_t n_tokens : {0, 1, 9}) {
     for (const Format& format : {Format{FormatKind::kBF16}, Format{FormatKind::kF32}}) {
       CaseBuilder b("head_linear " + format_name(format) + " " + std::to_string(n_tokens));

@@ -71,6 +71,8 @@ class Bounds {
   void operator()(const PositionScale&) {}
   void operator()(const Scale&) {}
   void operator()(const GatherRows&) {}
+  void operator()(const IndexSelect&) {
+  }  // the choice is exact: cases keep scores further apart than rounding
   void operator()(const KvWrite&) {}
   void operator()(const RopeKvWrite&) {}
 

@@ -69,6 +69,14 @@ constexpr const char* kDeepSeekV3 =
   "topk_method": "noaux_tc", "scoring_func": "sigmoid", "routed_scaling_factor": 2.5, "norm_topk_prob": true,
   "head_dim": 16, "max_position_embeddings": 4096})";
 
+constexpr const char* kDeepSeekV32 =
+    R"({"model_type": "deepseek_v32", "num_hidden_layers": 2, "hidden_size": 40,
+  "intermediate_size": 36, "num_attention_heads": 3, "vocab_size": 88, "kv_lora_rank": 24, "q_lora_rank": 20,
+  "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 14, "n_routed_experts": 4, "n_shared_experts": 1,
+  "num_experts_per_tok": 2, "moe_intermediate_size": 12, "first_k_dense_replace": 1, "n_group": 1, "topk_group": 1,
+  "topk_method": "noaux_tc", "scoring_func": "sigmoid", "routed_scaling_factor": 2.5, "norm_topk_prob": true,
+  "index_topk": 50, "index_n_heads": 5, "index_head_dim": 22, "head_dim": 8, "max_position_embeddings": 4096})";
+
 constexpr const char* kGlm4MoeLite =
     R"({"model_type": "glm4_moe_lite", "num_hidden_layers": 2, "hidden_size": 40,
   "intermediate_size": 36, "num_attention_heads": 2, "vocab_size": 70, "kv_lora_rank": 20, "q_lora_rank": 12,
@@ -149,6 +157,7 @@ std::vector<FamilyModel> sample_family_models() {
       {"qwen3_affine4", "qwen3", kQwen3, {FormatKind::kAffine, 4, 32, DType::kBF16}},
       {"deepseek_v2_bf16", "deepseek_v2", kDeepSeekV2, {FormatKind::kBF16}},
       {"deepseek_v3_affine8", "deepseek_v3", kDeepSeekV3, {FormatKind::kAffine, 8, 32, DType::kF16}},
+      {"deepseek_v32_f32", "deepseek_v32", kDeepSeekV32, {FormatKind::kF32}},
       {"glm4_moe_lite_f16", "glm4_moe_lite", kGlm4MoeLite, {FormatKind::kF16}},
       {"longcat_flash_bf16", "longcat_flash", kLongcatFlash, {FormatKind::kBF16}},
       {"minicpm3_f32", "minicpm3", kMiniCpm3, {FormatKind::kF32}},

@@ -124,6 +124,7 @@ struct AttentionArgs : OpArgs {
   int sinks_operand = -1;
   int64_t split_tokens = 0;  // tokens whose splits' results fit the shared workspace
   int64_t n_splits = 0;      // of a sequence, at most
+  int64_t top_k = 0;         // of chosen positions, the third input; 0 = every earlier token
 
   /// Workspace of one query: the open split's sums, all sums, scores, and (latent) the query itself.
   int64_t query_floats() const {
@@ -185,6 +186,17 @@ struct ConvArgs : OpArgs {
   int64_t n_taps = 0;
   int64_t max_pages = 0;
   bool silu = false;
+};
+
+struct IndexSelectArgs : OpArgs {
+  SlotShape slot;
+  int64_t n_heads = 0;
+  int64_t top_k = 0;
+
+  /// Workspace of one token, in floats: a score per key, the heads' queries as latent rows, a page's
+  /// products.
+  int64_t score_floats() const { return slot.max_pages * kPageTokens; }
+  int64_t query_floats() const { return n_heads * slot.latent_row(); }
 };
 
 struct HeadLinearArgs : OpArgs {

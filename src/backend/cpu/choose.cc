@@ -300,6 +300,8 @@ struct Chooser {
     args.slot = slot_shape(slot);
     args.n_heads = op.n_heads;
     args.scale = op.scale;
+    args.top_k = op.top_k;
+    if (op.top_k > 0 && !(op.scale > 0.0f)) return unsupported("[cpu] sparse attention with a scale below 0");
     split_attention(args, op.n_heads, slot);
     const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
     return finish(target.table->mla_attention, args,
@@ -394,6 +396,21 @@ struct Chooser {
     args.dt_max = op.dt_max;
     return finish(target.table->ssm2, args,
                   5 * rows(Lead::kTokens) * static_cast<uint64_t>(args.slot.n_blocks * args.slot.state));
+  }
+
+  Result<KernelChoice> operator()(const IndexSelect& op) const {
+    const CacheSlot& slot = graph().slot(op.slot);
+    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    IndexSelectArgs args;
+    place(args, Lead::kTokens);
+    args.slot = slot_shape(slot);
+    args.n_heads = op.n_heads;
+    args.top_k = op.top_k;
+    args.thread_bytes =
+        static_cast<uint64_t>(args.score_floats() + args.query_floats() + kAttentionQueries * kPageTokens) *
+        sizeof(float);
+    return finish(target.table->index_select, args,
+                  2 * rows(Lead::kTokens) * static_cast<uint64_t>(args.score_floats() * args.query_floats()));
   }
 
   /// A weight as the `index`-th weight operand.

@@ -21,7 +21,10 @@ void attend(const Call& call, int64_t token, int64_t head) {
   std::vector<double> scores;
   std::vector<const double*> latents;
   double maximum = -std::numeric_limits<double>::infinity();
-  for (int64_t key = 0; key <= position; ++key) {
+  const double* chosen = op.top_k > 0 ? call.input(2).row(token) : nullptr;
+  const int64_t n_seen = chosen == nullptr ? position + 1 : std::min<int64_t>(position + 1, op.top_k);
+  for (int64_t i = 0; i < n_seen; ++i) {
+    const int64_t key = chosen == nullptr ? i : static_cast<int64_t>(chosen[i]);
     const CacheRow row = cache.at(key);
     if (row.k == nullptr) continue;
     const double score = double{op.scale} * (dot(q_latent, row.v, rank) + dot(q_pe, row.k, rope));

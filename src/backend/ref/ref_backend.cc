@@ -44,6 +44,7 @@ KernelFn kernel_of(const Op& op) {
     KernelFn operator()(const Attention&) const { return entry<ref::attention>; }
     KernelFn operator()(const HeadLinear&) const { return entry<ref::head_linear>; }
     KernelFn operator()(const MlaAttention&) const { return entry<ref::mla_attention>; }
+    KernelFn operator()(const IndexSelect&) const { return entry<ref::index_select>; }
     KernelFn operator()(const CausalConv&) const { return entry<ref::causal_conv>; }
     KernelFn operator()(const Ssm1&) const { return entry<ref::ssm1>; }
     KernelFn operator()(const GatedDelta&) const { return entry<ref::gated_delta>; }
@@ -87,6 +88,11 @@ uint64_t flops_at_capacity(const ref::Args& args) {
     const auto keys = static_cast<uint64_t>(args.capacity.max_pages) * kPageTokens;
     return 2 * lead(args.inputs[0]) * keys * static_cast<uint64_t>(attention->n_heads) *
            static_cast<uint64_t>(args.slot.k_dim + 2 * args.slot.v_dim);
+  }
+  if (const auto* index = std::get_if<IndexSelect>(&args.op)) {
+    const auto keys = static_cast<uint64_t>(args.capacity.max_pages) * kPageTokens;
+    return 2 * lead(args.inputs[0]) * keys * static_cast<uint64_t>(index->n_heads) *
+           static_cast<uint64_t>(args.slot.k_dim + args.slot.v_dim);
   }
   if (const auto* conv = std::get_if<CausalConv>(&args.op)) {
     (void)conv;

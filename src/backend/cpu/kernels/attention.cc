@@ -31,8 +31,9 @@ struct Query {
   int64_t first = 0;  // first key it may see
   float max = kNothing;
   V16 sum;
-  float* acc = nullptr;     // [v_dim]
-  float* scores = nullptr;  // [kPageTokens]
+  float* acc = nullptr;           // [v_dim]
+  float* scores = nullptr;        // [kPageTokens]
+  const float* chosen = nullptr;  // ascending positions, if it sees only those
 };
 
 /// Splits merged so far.
@@ -149,7 +150,41 @@ struct Kernel {
             .first = first_seen(pos),
             .sum = zero(),
             .acc = acc,
-            .scores = scores};
+            .scores = scores,
+            .chosen = pos < args.top_k || args.top_k == 0 ? nullptr : call.input(2) + t * args.top_k};
+  }
+
+  /// First place in a query's list whose position is at least `key`.
+  int64_t place_of(const float* chosen, int64_t key) const {
+    int64_t low = 0, high = args.top_k;
+    while (low < high) {
+      const int64_t middle = (low + high) / 2;
+      if (chosen[middle] < static_cast<float>(key)) {
+        low = middle + 1;
+      } else {
+        high = middle;
+      }
+    }
+    return low;
+  }
+
+  bool sees_any(const Query& query, int64_t tile) const {
+    if (query.chosen == nullptr) return true;
+    const int64_t place = place_of(query.chosen, tile * kPageTokens);
+    return place < args.top_k && query.chosen[place] < static_cast<float>((tile + 1) * kPageTokens);
+  }
+
+  /// Scores of keys that were not chosen become -inf.
+  void mask_page(const Query& query, int64_t tile) const {
+    if (query.chosen == nullptr) return;
+    int64_t place = place_of(query.chosen, tile * kPageTokens);
+    for (int64_t i = 0; i < kPageTokens; ++i) {
+      if (place < args.top_k && query.chosen[place] == static_cast<float>(tile * kPageTokens + i)) {
+        ++place;
+      } else {
+        query.scores[i] = kNothing;
+      }
+    }
   }
 
   /// Last page that holds a key of position `pos`.
@@ -203,7 +238,7 @@ struct Kernel {
     for (int i = 0; i < n_queries; ++i) {
       const int64_t from = max_of(queries[i].first - tile * kPageTokens, int64_t{0});
       const int64_t to = min_of(queries[i].pos + 1 - tile * kPageTokens, int64_t{kPageTokens});
-      if (from >= to) continue;
+      if (from >= to || !sees_any(queries[i], tile)) continue;
       begin[n] = from;
       end[n] = to;
       q[n] = queries[i].q;
@@ -222,6 +257,7 @@ struct Kernel {
     }
     bool same = true;
     for (int i = 0; i < n; ++i) {
+      mask_page(*seeing[i], tile);
       weigh(*seeing[i], begin[i], end[i]);
       same = same && begin[i] == begin[0] && end[i] == end[0];
     }
