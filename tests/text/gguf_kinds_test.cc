@@ -40,6 +40,15 @@ TEST(GgufKinds, UnigramScoresUserDefinedPiecesByTheirLength) {
   EXPECT_THAT(tokens(unigram(-6.5F), "xyz"), ElementsAre("xy", "z"));
 }
 
+TEST(GgufKinds, UnigramAddsFloats) {
+  GgufVocab vocab = unigram(0);
+  vocab.tokens = {"<unk>", "a", "b", "ab"};
+  vocab.scores = {0, -16777218, -1,
+                  -16777220};  // the sum of the first two has no float and rounds to the last
+  vocab.token_types = {2, 1, 1, 1};
+  EXPECT_THAT(tokens(vocab, "ab"), ElementsAre("ab"));
+}
+
 TEST(GgufKinds, BertMarksTheStartsOfWords) {
   GgufVocab vocab;
   vocab.model = "bert";
