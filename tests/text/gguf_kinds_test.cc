@@ -43,10 +43,21 @@ TEST(GgufKinds, UnigramScoresUserDefinedPiecesByTheirLength) {
 TEST(GgufKinds, UnigramAddsFloats) {
   GgufVocab vocab = unigram(0);
   vocab.tokens = {"<unk>", "a", "b", "ab"};
-  vocab.scores = {0, -16777218, -1,
-                  -16777220};  // the sum of the first two has no float and rounds to the last
   vocab.token_types = {2, 1, 1, 1};
+  vocab.scores = {0, -0.1F, -0.2F, -0.3F};  // equal as floats; in doubles the two would win
   EXPECT_THAT(tokens(vocab, "ab"), ElementsAre("ab"));
+}
+
+TEST(GgufKinds, UnigramCountsOnFromZeroBeyondAHundredThousand) {
+  GgufVocab vocab = unigram(0);
+  vocab.tokens = {"<unk>", "a", "b", "ab"};
+  vocab.token_types = {2, 1, 1, 1};
+  vocab.scores = {0, -100000, -0.005F, -100000.0078125F};  // not beyond: the sum rounds to the whole's score
+  EXPECT_THAT(tokens(vocab, "ab"), ElementsAre("ab"));
+  vocab.scores = {0, -100000.0078125F, -0.005F, -100000.015625F};
+  EXPECT_THAT(tokens(vocab, "ab"), ElementsAre("a", "b"));
+  vocab.scores = {0, 200000, -0.01F, 199999.984375F};
+  EXPECT_THAT(tokens(vocab, "ab"), ElementsAre("a", "b"));
 }
 
 TEST(GgufKinds, BertMarksTheStartsOfWords) {

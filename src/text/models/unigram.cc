@@ -1,7 +1,9 @@
 // Unigram: the segmentation with the highest sum of scores (Viterbi). Source: HF tokenizers 0.23,
 // models/unigram/model.rs (encode_optimized), and google/sentencepiece v0.2, src/unigram_model.cc
 // (EncodeOptimized); the one adds doubles, the other floats.
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "text/byte_chars.h"
 #include "text/models/models.h"
@@ -12,6 +14,9 @@ namespace skua::text {
 namespace {
 
 constexpr double kUnknownPenalty = 10.0;
+// Where SentencePiece 0.2.3 counts on from zero, so that a long text does not use up a float's digits (found
+// by experiment).
+constexpr double kFloatRange = 1e5;
 
 // The best way to reach a position.
 struct Best {
@@ -83,6 +88,14 @@ class Unigram : public Model {
     return spec_.sums == ScoreSums::kFloat ? static_cast<double>(static_cast<float>(score)) : score;
   }
 
+  // Takes the score of `begin` away from it and from every position reached beyond.
+  void count_from_zero(std::vector<Best>& best, size_t begin, size_t furthest) const {
+    const double base = best[begin].score;
+    for (size_t pos = begin; pos <= furthest; ++pos) {
+      if (best[pos].begin != UINT32_MAX) best[pos].score = rounded(best[pos].score - base);
+    }
+  }
+
   void offer(Best& node, double score, int32_t id, size_t begin) const {
     score = rounded(score);
     if (node.begin != UINT32_MAX && score <= node.score) return;
@@ -91,18 +104,23 @@ class Unigram : public Model {
 
   Status fill_lattice(std::string_view piece, UnigramScratch& s) const {
     s.best.assign(piece.size() + 1, Best());
+    size_t furthest = 0;
     for (size_t begin = 0; begin < piece.size();) {
+      const bool far = spec_.sums == ScoreSums::kFloat && std::fabs(s.best[begin].score) > kFloatRange;
+      if (far) count_from_zero(s.best, begin, furthest);
       const double here = s.best[begin].score;
       const size_t char_length = utf8_length(piece[begin]);
       bool has_single = false;
       trie_.each_prefix(piece, begin, [&](size_t length, int32_t id) {
         offer(s.best[begin + length], spec_.scores[static_cast<size_t>(id)] + here, id, begin);
         has_single = has_single || length == char_length;
+        furthest = std::max(furthest, begin + length);
       });
       if (!has_single) {
         if (!spec_.unk)
           return invalid_argument("[unigram] a character is unknown and there is no unknown token");
         offer(s.best[begin + char_length], unknown_score_ + here, *spec_.unk, begin);
+        furthest = std::max(furthest, begin + char_length);
       }
       begin += char_length;
     }
