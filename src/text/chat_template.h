@@ -27,7 +27,7 @@ struct RenderOptions {
 ///
 /// The language is Jinja2 3.1 in an immutable sandbox with trim_blocks, lstrip_blocks, loop controls, the
 /// generation tag, tojson without HTML escapes, raise_exception and strftime_now. Not there: extends,
-/// include, import, block, autoescape, and the filters random, urlize, xmlattr, pprint, wordwrap.
+/// include, import, block, autoescape, and the filters random and pprint.
 /// One known difference: a variable that a template sets at some level is, in Jinja2, undefined inside
 /// macros and loops that run before that; here they see the variable that the caller gave.
 class ChatTemplate {

@@ -115,5 +115,13 @@ TEST(TemplateFixture, RandomTemplatesGiveTheTextsOfTheReference) {
   }
 }
 
+TEST(TemplateFixture, MarkupFiltersGiveTheTextsOfTheReference) {
+  const Json fixture = read("filters.json");
+  ASSERT_GE(fixture.size(), 120u);
+  for (const Json& row : fixture.items()) {
+    expect_row(row.find("template")->as_string(), *row.find("variables"), row);
+  }
+}
+
 }  // namespace
 }  // namespace skua

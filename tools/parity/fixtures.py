@@ -6,6 +6,7 @@ import json
 import pathlib
 import tempfile
 
+import filter_templates
 import main
 import templates
 import texts
@@ -70,9 +71,18 @@ def chats():
     write("random_templates.json", rows[:300])
 
 
+def filters():
+    rows = []
+    for template, variables in filter_templates.jobs():
+        out = render(template, variables)
+        rows.append({"template": template, "variables": variables, **({"error": True} if "error" in out else out)})
+    write("filters.json", rows)
+
+
 if __name__ == "__main__":
     FOLDER.mkdir(parents=True, exist_ok=True)
     tokenizers()
     pairs()
     chats()
+    filters()
     print(sum(f.stat().st_size for f in FOLDER.iterdir()), "bytes in", len(list(FOLDER.iterdir())), "files")

@@ -4,7 +4,7 @@
 namespace skua::jinja {
 
 Builtin find_filter(std::string_view name) {
-  for (const auto& table : {text_filters(), list_filters(), select_filters()}) {
+  for (const auto& table : {text_filters(), list_filters(), select_filters(), markup_filters()}) {
     for (const auto& [known, function] : table) {
       if (known == name) return function;
     }

@@ -12,6 +12,7 @@ using FilterEntry = std::pair<std::string_view, Builtin>;
 std::span<const FilterEntry> text_filters();    // filters_text.cc
 std::span<const FilterEntry> list_filters();    // filters_list.cc
 std::span<const FilterEntry> select_filters();  // filters_select.cc
+std::span<const FilterEntry> markup_filters();  // filters_markup.cc
 
 /// What an `attribute=` argument names: "a.b.0" or an index; nothing for None.
 struct AttributePath {
