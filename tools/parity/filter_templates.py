@@ -4,7 +4,7 @@ WORDS = ["see", "(http://a.example/x_(y)).", "www.ab-c.org,", "HTTPS://EXAMPLE.c
          "x:y@z.com", "www.a@b.com", "&lt;", "(((", "http://", "caf\u00e9@m\u00fcller.de", "irc:room", "http://xn--ab.", "http://a.b/((c)"]
 PROSE = ["Look, goof-ball -- use the -b option! It's a well-known e-mail--or isn't it?", "a-b-c d--e x-ray 12-34 semi-automatic-",
          "one\ntwo  three\r\n\n  four five-six-seven\t\teight", "----", "supercalifragilistic-expialidocious-word", "\u00fcber-gro\u00df \u4f60\u597d\u4e16\u754c\u4f60\u597d",
-         "", " ", "   lead", "trail   ", "a\u00a0b \u2003 c", "--x y--z \"q\"--w", "aa-bb-1c c1-dd --- e"]
+         "", " ", "   lead", "trail   ", "a\u00a0b \u2003 c", "--x y--z \"q\"--w", "aa-bb-1c c1-dd --- e", "12-34-56-78-90 1-2-3-4-5-6-7-8-9 -----a-1"]
 
 
 def jobs():
