@@ -19,7 +19,7 @@ class Inspect(ProgramTest):
                          {name: shape for name, (shape, _) in tiny_model.tensors().items()})
         per_token = 2 * 4 * tiny_model.HEAD_DIM  # one key and one value in float32
         self.assertEqual(out["memory"], {"context": 1000, "weight_bytes": 4 * n_values, "cache_bytes": 1024 * per_token,
-                                         "cache_bytes_per_token": per_token, "state_bytes_per_sequence": 0, "state_bytes_per_sequence": 0})
+                                         "cache_bytes_per_token": per_token, "state_bytes_per_sequence": 0})
 
     def test_text_and_tensors(self):
         text = self.reply("inspect", self.model)
