@@ -112,6 +112,10 @@ Chat::Next Chat::command(std::string_view line) {
   std::string_view rest = line;
   const std::string_view name = take_word(rest);
   Status status;
+  if (name != "/set" && name.starts_with('/') && !rest.empty()) {
+    log_error(std::string(name) + " takes nothing behind it, got '" + std::string(rest) + "'");
+    return Next::kGoOn;
+  }
   if (name == "/bye" || name == "/exit" || name == "/quit") return Next::kLeave;
   if (name == "/help" || name == "/?") {
     status = print(kHelp);

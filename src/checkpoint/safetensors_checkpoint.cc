@@ -57,15 +57,21 @@ Result<std::unique_ptr<Checkpoint>> open_safetensors(const std::filesystem::path
   std::error_code error;
   const bool is_folder = std::filesystem::is_directory(path, error);
   const auto folder = is_folder ? path : std::filesystem::absolute(path, error).parent_path();
-  SKUA_ASSIGN_OR_RETURN(Json config, read_json_in_folder(folder, "config.json"));
+  auto config = read_json_in_folder(folder, "config.json");
+  if (!config.ok() && config.status().code() == Code::kNotFound) {
+    return not_found(
+        "[checkpoint] " + folder.string() +
+        " has no config.json, which names the family and its sizes; fetch it from where the weights came");
+  }
+  if (!config.ok()) return config.status();
   SKUA_ASSIGN_OR_RETURN(ShardSet shards, is_folder ? open_shards(path) : open_single(path));
-  auto table = make_safetensors_table(shards.tensors, config, shards.notes);
+  auto table = make_safetensors_table(shards.tensors, *config, shards.notes);
   if (!table.ok()) return table.status().with_context("[checkpoint] " + path.string());
   // The table points into the mappings, which do not move; the parsed headers are needed no more.
   shards.tensors.clear();
   shards.tensors.shrink_to_fit();
   std::unique_ptr<Checkpoint> out = std::make_unique<SafetensorsCheckpoint>(
-      path, folder, std::move(config), std::move(shards), std::move(table).value());
+      path, folder, std::move(config).value(), std::move(shards), std::move(table).value());
   return out;
 }
 

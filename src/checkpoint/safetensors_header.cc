@@ -100,15 +100,16 @@ Status read_fields(ondemand::object object, Fields& out) {
     if (const auto error = field.value().get(value)) return json_error(error);
     if (key == "dtype") {
       std::string_view text;
-      if (const auto error = value.get_string().get(text)) return json_error(error);
+      if (const auto error = value.get_string().get(text)) return json_error(error).with_context("dtype");
       if (out.dtype) return data_loss("\"dtype\" appears twice");
       out.dtype = text;
     } else if (key == "shape") {
       if (out.shape) return data_loss("\"shape\" appears twice");
-      SKUA_RETURN_IF_ERROR(read_shape(value, out.shape.emplace()));
+      if (Status read = read_shape(value, out.shape.emplace()); !read.ok()) return read.with_context("shape");
     } else if (key == "data_offsets") {
       if (out.offsets) return data_loss("\"data_offsets\" appears twice");
-      SKUA_RETURN_IF_ERROR(read_offsets(value, out.offsets.emplace()));
+      if (Status read = read_offsets(value, out.offsets.emplace()); !read.ok())
+        return read.with_context("data_offsets");
     }
   }
   return ok_status();

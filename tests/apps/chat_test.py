@@ -85,6 +85,8 @@ class Chat(ProgramTest):
             chat.expect(r"system +Be kind\.\r\n")
             chat.line("/nonsense")
             chat.expect(r"unknown command /nonsense; /\? lists them")
+            chat.line("/clear all")
+            chat.expect(r"/clear takes nothing behind it, got 'all'")
             chat.line("/?")
             chat.expect("/set NAME VALUE")
             chat.expect(PROMPT)

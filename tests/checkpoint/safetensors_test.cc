@@ -132,6 +132,9 @@ TEST(Safetensors, RefusesUnknownTypesAndIncompleteEntries) {
   EXPECT_THAT(refusal(raw_safetensors(R"({"t":{}})")), HasSubstr("needs dtype, shape and data_offsets"));
   EXPECT_THAT(refusal(raw_safetensors(R"({"t":{"dtype":"U8","shape":[0]}})")), HasSubstr("needs dtype"));
   EXPECT_THAT(refusal(raw_safetensors(R"({"t":1})")), HasSubstr("entry t"));
+  EXPECT_THAT(refusal(one("F32", "7", "[0,4]")), HasSubstr("shape"));
+  EXPECT_THAT(refusal(raw_safetensors(R"({"t":{"dtype":7,"shape":[1],"data_offsets":[0,1]}})")),
+              HasSubstr("dtype"));
   EXPECT_THAT(refusal(raw_safetensors(R"({"__metadata__":1})")), HasSubstr("__metadata__"));
   EXPECT_THAT(
       refusal(raw_safetensors(R"({"t":{"dtype":"U8","dtype":"U8","shape":[0],"data_offsets":[0,0]}})")),
