@@ -18,12 +18,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.must_be("scoring_func", Json("sigmoid"));
   config.must_be("topk_method", Json("noaux_tc"));
   MlaSpec mla = read_mla(config, info.d_model, info.n_heads);
-  mla.style = config.flag_or("rope_interleave", true) ? RopeStyle::kInterleaved : RopeStyle::kHalf;
-  DeepSeekMoe moe = read_deepseek_moe(config, info, spec.act);
-  use_sigmoid_router(config, moe);
-  ignore_guessing_layers(config, spec);
-  spec.feed_forward = mixture(moe);
-  return finish_mla(config, policy, std::move(spec), mla, rope_parameters(config), 10000.0);
+  return finish_sigmoid_mla(config, policy, std::move(spec), mla);
 }
 
 constexpr std::string_view kTypes[] = {"deepseek_v3"};

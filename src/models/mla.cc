@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "models/moe.h"
 #include "models/rope_scaling.h"
 
 namespace skua {
@@ -167,6 +168,16 @@ Result<std::unique_ptr<Model>> finish_mla(const ConfigReader& config, ConfigPoli
     return mla_block(b, mla, p + ".self_attn", layer, x, angles);
   };
   return make_pre_norm_decoder(std::move(spec));
+}
+
+Result<std::unique_ptr<Model>> finish_sigmoid_mla(ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
+                                                  MlaSpec mla) {
+  mla.style = config.flag_or("rope_interleave", true) ? RopeStyle::kInterleaved : RopeStyle::kHalf;
+  DeepSeekMoe moe = read_deepseek_moe(config, spec.config.info, spec.act);
+  use_sigmoid_router(config, moe);
+  ignore_guessing_layers(config, spec);
+  spec.feed_forward = mixture(moe);
+  return finish_mla(config, policy, std::move(spec), mla, rope_parameters(config), 10000.0);
 }
 
 }  // namespace skua

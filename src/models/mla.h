@@ -57,4 +57,9 @@ ValueId mla_block(GraphBuilder& b, const MlaSpec& spec, const std::string& prefi
 Result<std::unique_ptr<Model>> finish_mla(const ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
                                           MlaSpec mla, const Json& rope, double default_theta);
 
+/// The end of a DeepSeek-V3-like parse(): the style of rope, experts behind a sigmoid router, prediction
+/// layers left aside, then finish_mla().
+Result<std::unique_ptr<Model>> finish_sigmoid_mla(ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
+                                                  MlaSpec mla);
+
 }  // namespace skua
