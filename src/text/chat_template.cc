@@ -37,7 +37,7 @@ jinja::ClockTime clock_time(const LocalTime& t) {
 
 struct ChatTemplate::Parsed {
   std::string source;
-  jinja::Body body;
+  jinja::Template whole;
 };
 
 ChatTemplate::ChatTemplate(std::unique_ptr<Parsed> parsed) : parsed_(std::move(parsed)) {}
@@ -50,7 +50,7 @@ const std::string& ChatTemplate::source() const { return parsed_->source; }
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
   auto parsed = std::make_unique<Parsed>();
   parsed->source = std::string(source);
-  SKUA_ASSIGN_OR_RETURN(parsed->body, jinja::parse_template(source));
+  SKUA_ASSIGN_OR_RETURN(parsed->whole, jinja::parse_template(source));
   return ChatTemplate(std::move(parsed));
 }
 
@@ -64,7 +64,7 @@ Result<std::string> ChatTemplate::render(const Json& variables, const RenderOpti
   limits.bytes = options.max_bytes;
   const auto now = options.now ? options.now : system_time;
   jinja::Interpreter interpreter(limits, [now] { return clock_time(now()); });
-  return interpreter.render(parsed_->body, values.as_dict());
+  return interpreter.render(parsed_->whole, values.as_dict());
 }
 
 }  // namespace skua

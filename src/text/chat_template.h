@@ -26,13 +26,13 @@ struct RenderOptions {
 /// A parsed template. Immutable: render() may be called from many threads.
 ///
 /// The language is Jinja2 3.1 in an immutable sandbox with trim_blocks, lstrip_blocks, loop controls, the
-/// generation tag, tojson without HTML escapes, raise_exception and strftime_now. Not there: extends,
-/// include, import, block, autoescape, and the filters random and pprint.
-/// One known difference: a variable that a template sets at some level is, in Jinja2, undefined inside
-/// macros and loops that run before that; here they see the variable that the caller gave.
+/// generation tag, tojson without HTML escapes, raise_exception and strftime_now; names mean what Jinja2's
+/// compiler makes of them (jinja/frames.h). Not there: autoescape other than off, and the filter random,
+/// because a prompt must not depend on chance. extends, include, import and from fail when they are reached,
+/// as they do there: a chat template has no others to load.
 class ChatTemplate {
  public:
-  /// Errors: kInvalidArgument (syntax), kUnsupported (a tag that chat templates do not use); the message
+  /// Errors: kInvalidArgument (syntax), kUnsupported (autoescape that is not off); the message
   /// names the line and the construct.
   static Result<ChatTemplate> parse(std::string_view source);
 

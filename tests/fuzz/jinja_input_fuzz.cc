@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 3> kSources = {
 {%- else %}{{ m|tojson(indent=2) }}{% endif %}{% for c in m.tool_calls %}{{ c.function.name }}{{ c.function.arguments|tojson }}{% endfor %}{% endfor %})",
     R"({{ messages|tojson(ensure_ascii=true, sort_keys=true) }}{{ messages|map(attribute='role')|join(',') }}{{ messages[::-1] }})",
     R"({% for k, v in x.items() %}{{ k }}={{ v|string|upper|indent(2) }}{{ '%s %r' % (k, v) }}{{ '{:>9}'.format(k) }}{% endfor %}
-{{ x|dictsort }}{{ messages|selectattr('role', 'equalto', 'user')|list|length }}{{ y|sort|unique|list }}{{ y|sum }}{{ y[0] + y[1] }}{{ z[1:3] ~ z|title }})"};
+{{ x|dictsort }}{{ x|pprint }}{{ messages|pprint }}{{ messages|selectattr('role', 'equalto', 'user')|list|length }}{{ y|sort|unique|list }}{{ y|sum }}{{ y[0] + y[1] }}{{ z[1:3] ~ z|title }})"};
 
 }  // namespace
 

@@ -115,6 +115,14 @@ TEST(TemplateFixture, RandomTemplatesGiveTheTextsOfTheReference) {
   }
 }
 
+TEST(TemplateFixture, NamesBlocksAndPprintMeanWhatTheyMeanInJinja2) {
+  const Json fixture = read("scopes.json");
+  ASSERT_GE(fixture.size(), 150u);
+  for (const Json& row : fixture.items()) {
+    expect_row(row.find("template")->as_string(), *row.find("variables"), row);
+  }
+}
+
 TEST(TemplateFixture, MarkupFiltersGiveTheTextsOfTheReference) {
   const Json fixture = read("filters.json");
   ASSERT_GE(fixture.size(), 120u);

@@ -8,6 +8,7 @@
 namespace skua {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 std::string render(std::string_view source, std::string_view variables = "{}") {
@@ -99,6 +100,60 @@ TEST(ChatTemplate, MacrosNamespacesLoopsAndGeneration) {
 TEST(ChatTemplate, AssignmentsInsideALoopStayInside) {
   EXPECT_EQ(render("{% set x = 1 %}{% for i in [1] %}{% set x = 2 %}{{ x }}{% endfor %}{{ x }}"), "21");
   EXPECT_EQ(render("{% set x = 1 %}{% if true %}{% set x = 2 %}{% endif %}{{ x }}"), "2");
+}
+
+TEST(ChatTemplate, ANameThatIsSetLaterIsUndefinedInsideOfLoopsAndMacrosBefore) {
+  constexpr std::string_view vars = R"({"x": 1})";
+  EXPECT_EQ(render("{% for i in [1] %}{{ x }}{% endfor %}", vars), "1");
+  EXPECT_EQ(render("{% for i in [1] %}[{{ x }}]{% endfor %}{% set x = 5 %}{{ x }}", vars), "[]5");
+  EXPECT_EQ(render("{{ x }}{% for i in [1] %}{{ x }}{% endfor %}{% set x = 5 %}{{ x }}", vars), "115");
+  EXPECT_EQ(render("{% macro m() %}[{{ x }}]{% endmacro %}{{ m() }}{% set x = 5 %}{{ m() }}", vars), "[][5]");
+  EXPECT_EQ(render("{% if false %}{% set x = 3 %}{% endif %}{{ x }}", vars), "1");
+}
+
+TEST(ChatTemplate, BlocksRenderInPlaceAndSeeWhatTheTemplateSet) {
+  constexpr std::string_view vars = R"({"x": 1})";
+  EXPECT_EQ(render("{% block a %}{{ x }}{% endblock %}{% set x = 8 %}{% block b %}{{ x }}{% endblock b %}{{ "
+                   "self.a() }}",
+                   vars),
+            "188");
+  EXPECT_EQ(render("{% for x in [2] %}{% block a %}{{ x }}{% endblock %}{% block b scoped %}{{ x }}{% "
+                   "endblock %}{% endfor %}",
+                   vars),
+            "12");
+  EXPECT_THAT(failure("{% block a %}{% endblock %}\n{% block a %}{% endblock %}").message(),
+              HasSubstr("line 2"));
+  EXPECT_EQ(failure("{% block a %}{{ self.a() }}{% endblock %}").code(), Code::kResourceExhausted);
+}
+
+TEST(ChatTemplate, TagsThatLoadTemplatesFailOnlyWhereTheyAreReached) {
+  EXPECT_EQ(render("{% if false %}{% include 'a' %}{% extends 'b' %}{% import 'c' as d %}{% endif %}x"), "x");
+  for (const std::string tag : {"include 'a'", "extends 'a'", "import 'a' as b", "from 'a' import b"}) {
+    const Status status = failure("\n{% " + tag + " %}");
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_THAT(status.message(), HasSubstr("line 2"));
+    EXPECT_THAT(status.message(), HasSubstr(tag.substr(0, tag.find(' '))));
+  }
+}
+
+TEST(ChatTemplate, RandomAndAutoescapeAreRefusedByNameAndDoIsUnknownAsInTransformers) {
+  EXPECT_THAT(failure("\n{{ [1]|random }}").message(), AllOf(HasSubstr("line 2"), HasSubstr("'random'")));
+  EXPECT_EQ(failure("{% autoescape true %}{% endautoescape %}").code(), Code::kUnsupported);
+  EXPECT_THAT(failure("\n{% autoescape true %}{% endautoescape %}").message(),
+              AllOf(HasSubstr("line 2"), HasSubstr("'autoescape'")));
+  EXPECT_EQ(render("{% autoescape false %}<{% endautoescape %}"), "<");
+  EXPECT_THAT(failure("{% do 1 %}").message(), HasSubstr("unknown tag 'do'"));
+}
+
+TEST(ChatTemplate, ALoopsConditionSeesWhatItsBodyChanged) {
+  EXPECT_EQ(render("{% set ns = namespace(c=0) %}{% for i in [3, 1, 2] if ns.c < 2 %}{% set ns.c = ns.c + 1 "
+                   "%}{{ i }}{% endfor %}"),
+            "31");
+}
+
+TEST(ChatTemplate, UnknownFiltersAreFoundBeforeTheyAreReachedOutsideOfIf) {
+  EXPECT_THAT(failure("{% for i in [] %}\n{{ i|nosuch }}{% endfor %}").message(), HasSubstr("line 2"));
+  EXPECT_EQ(render("{% if false %}{{ 1|nosuch }}{% endif %}x"), "x");
 }
 
 TEST(ChatTemplate, ListsAndMappingsCannotBeChanged) {

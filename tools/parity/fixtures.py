@@ -8,6 +8,7 @@ import tempfile
 
 import filter_templates
 import main
+import scope_templates
 import templates
 import texts
 import vocab_merges
@@ -66,9 +67,19 @@ def chats():
     rows = []
     for job in jobs(1500, seed=7):
         out = render(job["template"], job["cases"][0])
-        if " object at 0x" not in str(out) and ("out" in out or len(rows) % 4 == 0):
+        if " object at 0x" not in str(out).lower() and ("out" in out or len(rows) % 4 == 0):
             rows.append({"template": job["template"], "variables": job["cases"][0], **({"error": True} if "error" in out else out)})
     write("random_templates.json", rows[:300])
+
+
+def scopes():
+    rows = []
+    for job in scope_templates.jobs():
+        for variables in job["cases"]:
+            used = {k: v for k, v in variables.items() if k in job["template"]}
+            out = render(job["template"], used)
+            rows.append({"template": job["template"], "variables": used, **({"error": True} if "error" in out else out)})
+    write("scopes.json", rows)
 
 
 def filters():
@@ -84,5 +95,6 @@ if __name__ == "__main__":
     tokenizers()
     pairs()
     chats()
+    scopes()
     filters()
     print(sum(f.stat().st_size for f in FOLDER.iterdir()), "bytes in", len(list(FOLDER.iterdir())), "files")

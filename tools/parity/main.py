@@ -12,6 +12,7 @@ import time
 
 import gguf_kinds
 import runner
+import scope_templates
 import templates
 import texts
 import vocabularies
@@ -20,13 +21,16 @@ from reference_jinja import render as render_reference
 
 QWEN_SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 failures = 0
+started = time.monotonic()
 
 
 def report(name, n_cases, differences, first):
-    global failures
+    global failures, started
     failures += sum(differences.values())
     found = ", ".join(f"{v} {k}" for k, v in differences.items() if v) or "no difference"
-    print(f"{name:<44} {n_cases:>6} cases  {found}", flush=True)
+    now = time.monotonic()
+    print(f"{name:<44} {n_cases:>6} cases {now - started:>6.0f} s  {found}", flush=True)
+    started = now
     for kind, (text, ours, theirs) in first.items():
         print(f"    first {kind}: {text!r:.300}\n      skua      {ours!r:.400}\n      reference {theirs!r:.400}", flush=True)
 
@@ -175,7 +179,7 @@ def compare_templates(name, jobs):
         for variables in job["cases"]:
             ours, theirs = next(lines), render_reference(job["template"], variables)
             n_cases += 1
-            if " object at 0x" in theirs.get("out", ""):
+            if " object at 0x" in theirs.get("out", "").lower():
                 continue  # a Python address
             if ours.get("out") != theirs.get("out"):
                 counts["prompts"] = counts.get("prompts", 0) + 1
@@ -213,6 +217,7 @@ def main():
         conversations = templates.conversations()
         compare_templates("templates of known styles",
                           [{"template": t, "cases": conversations} for t in templates.templates().values()])
+        compare_templates("frames, blocks and pprint", scope_templates.jobs())
         compare_templates("random templates", random_jobs(1_000 if quick else 5_000))
         compare_speed(site, folder)
     print("differences in all:", failures)

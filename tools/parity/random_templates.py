@@ -8,7 +8,7 @@ FILTERS = ["upper", "lower", "title", "capitalize", "trim", "length", "first", "
            "sum", "batch(2)|list", "slice(2)|list", "map('upper')|list", "map(attribute='a')|list", "select('odd')|list",
            "reject('none')|list", "selectattr('a')|list", "selectattr('a', 'gt', 1)|list", "rejectattr('a', 'equalto', 1)|list",
            "groupby('a')|list", "e", "safe", "center(9)", "truncate(7)", "truncate(5, true, '')", "urlencode", "striptags",
-           "format(1, 'a')", "count", "filesizeformat", "attr('a')", "list|length"]
+           "format(1, 'a')", "count", "filesizeformat", "attr('a')", "list|length", "pprint"]
 TESTS = ["defined", "undefined", "none", "string", "number", "integer", "float", "boolean", "mapping", "sequence", "iterable",
          "true", "false", "odd", "even", "divisibleby(3)", "eq(1)", "ne(1)", "in([1, 2])", "lower", "upper", "callable", "sameas(none)"]
 METHODS = [".upper()", ".split()", ".split('a')", ".strip()", ".lstrip('a')", ".rstrip()", ".startswith('a')", ".endswith('b')",
@@ -35,6 +35,7 @@ SAFE += ["d|dictsort", "d.items()|list", "d|tojson(indent=1)", "d.get('a', 2)", 
 class Maker:
     def __init__(self, seed):
         self.r = random.Random(seed)
+        self.blocks = 0
 
     def atom(self):
         return self.r.choice(NAMES) if self.r.random() < 0.6 else self.r.choice(CONSTANTS)
@@ -98,9 +99,7 @@ class Maker:
                 out += self.tag("else") + self.body(0, loop)
             return out + self.tag("endfor")
         if r < 0.80:
-            # Setting a name of the context further down makes it undefined in inner scopes before that; skua does not
-            # follow jinja2 there (chat_template.h).
-            name = self.r.choice(["w", "y"])
+            name = self.r.choice(["w", "y", "x", "n", "s", "missing"])
             return self.tag(f"set {name} = {self.expression()}") + "{{ " + name + " }}"
         if r < 0.84:
             return self.tag("set y") + self.body(depth - 1) + self.tag("endset") + "{{ y|length }}"
@@ -108,13 +107,18 @@ class Maker:
             name = self.r.choice(["foo", "bar"])
             return (self.tag(f"macro {name}(p, q={self.atom()})") + "[{{ p }}{{ q }}]" + self.body(depth - 1) + self.tag("endmacro")
                     + "{{ " + f"{name}({self.atom()})" + " }}")
+        if r < 0.905:
+            self.blocks += 1
+            name = f"b{self.blocks}"
+            again = self.r.choice(["", "", "{{ self." + name + "() }}"])
+            return self.tag(f"block {name}" + self.r.choice(["", " scoped"])) + self.body(depth - 1) + self.tag("endblock") + again
         if r < 0.92:
             return self.tag(f"with x = {self.expression(1)}") + self.body(depth - 1, loop) + self.tag("endwith")
         if r < 0.95:
             return self.tag("filter " + self.r.choice(["upper", "trim", "indent(2)", "replace('x', 'w')"])) + self.body(depth - 1) + self.tag("endfilter")
         if r < 0.97 and loop:
             return self.tag(self.r.choice(["break", "continue"]))
-        return self.r.choice(["{# note #}", "{#- note -#}", "{% raw %}{{ x }}{% endraw %}", "{% generation %}g{% endgeneration %}"])
+        return self.r.choice(["{# note #}", "{#- note -#}", "{% raw %}{{ x }}{% endraw %}", "{% generation %}g{{ x }}{% set x = 3 %}{{ x }}{% endgeneration %}"])
 
 
 VARIABLES = [

@@ -67,18 +67,38 @@ struct Param {
   ExprPtr fallback;  // null when the parameter must be given
 };
 
+/// A name of a frame, and what it holds when the frame is entered. Jinja2 settles this before it runs
+/// anything: a name that a frame sets anywhere is that frame's own from its beginning.
+enum class Load : uint8_t {
+  kParameter,  // given: a parameter, a loop's target
+  kResolve,    // what the caller, or Jinja, calls by that name
+  kAlias,      // a copy of what the frame around has by that name
+  kUndefined,
+};
+struct Ref {
+  std::string name;
+  Load load = Load::kUndefined;
+  bool stored = false;  // something sets it: a scoped block gets to see it
+};
+struct Frame {
+  std::vector<Ref> refs;
+};
+
 enum class StmtKind : uint8_t {
-  kText,      // text
-  kPrint,     // expr
-  kIf,        // branches; otherwise
-  kFor,       // target in expr if condition; body; otherwise
-  kSet,       // target = expr
-  kSetBlock,  // target = body, through expr (a filter chain, may be null)
-  kMacro,     // text: name; params; body
-  kCall,      // expr: the call; params; body
-  kFilter,    // expr: filter chain on body
-  kWith,      // assignments; body
-  kScope,     // body in a scope of its own (generation)
+  kText,        // text
+  kPrint,       // expr
+  kIf,          // branches; otherwise
+  kFor,         // target in expr if condition; body; otherwise
+  kSet,         // target = expr
+  kSetBlock,    // target = body, through expr (a filter chain, may be null)
+  kMacro,       // text: name; params; body
+  kCall,        // expr: the call; params; body
+  kFilter,      // expr: filter chain on body
+  kWith,        // assignments; body
+  kScope,       // body in a scope of its own (autoescape that is off)
+  kGeneration,  // body, as if it were a call block's
+  kBlock,       // text: name; body, in a frame without one around it
+  kLoader,  // text: tag that would load another template (expr: its name); assignments: names it would set
   kBreak,
   kContinue,
 };
@@ -91,12 +111,20 @@ struct Stmt {
   ExprPtr condition;
   Target target;
   bool recursive = false;
-  bool uses_caller = false, uses_varargs = false, uses_kwargs = false;  // macro and call: see special_names.h
+  bool scoped = false, required = false;                                // block
+  bool uses_caller = false, uses_varargs = false, uses_kwargs = false;  // macro, call and generation
   std::vector<std::pair<ExprPtr, Body>> branches;
   std::vector<std::pair<Target, ExprPtr>> assignments;
   std::vector<Param> params;
   Body body;
   Body otherwise;
+  Frame frame, test_frame, else_frame;  // of body; of condition; of otherwise (loops)
+};
+
+struct Template {
+  Body body;
+  Frame frame;
+  std::vector<std::pair<std::string, const Stmt*>> blocks;  // sorted by name
 };
 
 }  // namespace skua::jinja

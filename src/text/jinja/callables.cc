@@ -12,6 +12,7 @@ class Macro : public Object {
       : interpreter_(interpreter), stmt_(stmt), scope_(scope) {}
 
   std::string_view type_name() const override { return "Macro"; }
+  std::string repr() const override { return "<Macro " + to_repr(Value::string(stmt_.text)) + ">"; }
   bool callable() const override { return true; }
 
   bool attribute(Runtime&, std::string_view name, Value& out) override {
@@ -37,7 +38,7 @@ class Macro : public Object {
   Result<Value> call(Runtime& runtime, Args& args) override {
     const Runtime::Nest nest(runtime);
     SKUA_RETURN_IF_ERROR(nest.check());
-    Scope* names = interpreter_.new_scope(scope_);
+    Scope* names = interpreter_.new_scope(scope_, stmt_.frame);
     SKUA_RETURN_IF_ERROR(bind(args, *names));
     SKUA_RETURN_IF_ERROR(fill_defaults(names));
     std::string out;
@@ -94,6 +95,9 @@ class Macro : public Object {
       return type_error("macro '" + stmt_.text + "' takes no keyword argument '" +
                         to_text(rest->items[0].first) + "'");
     }
+    if (std::any_of(stmt_.params.begin(), stmt_.params.end(),
+                    [](const Param& p) { return p.name == "caller"; }))
+      return ok_status();
     const bool wants_caller = stmt_.uses_caller;
     if (caller == Caller::kGiven && !wants_caller) {
       return type_error("macro '" + stmt_.text + "' was invoked from a call block but does not use 'caller'");
@@ -105,9 +109,7 @@ class Macro : public Object {
 
   Status fill_defaults(Scope* names) {
     for (const Param& param : stmt_.params) {
-      const bool given = std::any_of(names->names.begin(), names->names.end(),
-                                     [&](const auto& pair) { return pair.first == param.name; });
-      if (given) continue;
+      if (!names->own(param.name)->missing) continue;
       if (!param.fallback) {
         names->set(param.name, Value::undefined("parameter '" + param.name + "' was not provided"));
         continue;
@@ -123,6 +125,44 @@ class Macro : public Object {
   Scope* scope_;
 };
 
+// The function that a block is to `self`.
+class BlockCall : public Object {
+ public:
+  BlockCall(Interpreter& interpreter, const Stmt& block, const Context* context)
+      : interpreter_(interpreter), block_(block), context_(context) {}
+  std::string_view type_name() const override { return "BlockReference"; }
+  bool attribute(Runtime&, std::string_view, Value&) override { return false; }
+  bool callable() const override { return true; }
+  Result<Value> call(Runtime&, Args& args) override {
+    if (!args.positional.empty() || !args.keyword.empty()) return type_error("a block takes no arguments");
+    std::string out;
+    SKUA_RETURN_IF_ERROR(interpreter_.run_block(block_, context_, out));
+    return Value::string(std::move(out));
+  }
+
+ private:
+  Interpreter& interpreter_;
+  const Stmt& block_;
+  const Context* context_;
+};
+
+class Self : public Object {
+ public:
+  Self(Interpreter& interpreter, const Context* context) : interpreter_(interpreter), context_(context) {}
+  std::string_view type_name() const override { return "TemplateReference"; }
+  std::string repr() const override { return "<TemplateReference None>"; }  // a chat template has no name
+  bool attribute(Runtime&, std::string_view name, Value& out) override {
+    const Stmt* block = interpreter_.find_block(name);
+    if (block == nullptr) return false;
+    out = Value::object(std::make_shared<BlockCall>(interpreter_, *block, context_));
+    return true;
+  }
+
+ private:
+  Interpreter& interpreter_;
+  const Context* context_;
+};
+
 Loop& loop_of(const Value& self) { return static_cast<Loop&>(self.as_object()); }
 
 }  // namespace
@@ -131,29 +171,59 @@ Value make_macro(Interpreter& interpreter, const Stmt& macro, Scope* scope) {
   return Value::object(std::make_shared<Macro>(interpreter, macro, scope));
 }
 
+Value make_self(Interpreter& interpreter, const Context* context) {
+  return Value::object(std::make_shared<Self>(interpreter, context));
+}
+
 std::shared_ptr<Loop> make_loop(Interpreter& interpreter, const Stmt& stmt, Scope* scope,
                                 std::vector<Value> items, int depth) {
   return std::make_shared<Loop>(interpreter, stmt, scope, std::move(items), depth);
 }
 
+Result<bool> Loop::reach(size_t n) {
+  while (items_.size() < n && taken_ < source_.size()) {
+    const Value& next = source_[taken_++];
+    bool wanted = true;
+    if (stmt_.condition) {
+      SKUA_RETURN_IF_ERROR(interpreter_.step());
+      SKUA_ASSIGN_OR_RETURN(wanted, interpreter_.loop_wants(stmt_, scope_, next));
+    }
+    if (wanted) items_.push_back(next);
+  }
+  return items_.size() >= n;
+}
+
+bool Loop::has(size_t n) {
+  auto reached = reach(n);
+  if (!reached.ok() && status_.ok()) status_ = reached.status();
+  return reached.ok() && *reached;
+}
+
+Result<bool> Loop::move_to(size_t i) {
+  SKUA_ASSIGN_OR_RETURN(const bool more, reach(i + 1));
+  if (more) index_ = i;
+  return more;
+}
+
 bool Loop::attribute(Runtime&, std::string_view name, Value& out) {
-  const auto index = static_cast<int64_t>(index_), n = static_cast<int64_t>(items_.size());
+  const auto index = static_cast<int64_t>(index_);
   const auto integer = [&](int64_t v) { out = Value::integer(v); };
+  const auto count = [&] { return has(source_.size()), static_cast<int64_t>(items_.size()); };
   if (name == "index") return integer(index + 1), true;
   if (name == "index0") return integer(index), true;
-  if (name == "revindex") return integer(n - index), true;
-  if (name == "revindex0") return integer(n - index - 1), true;
-  if (name == "length") return integer(n), true;
+  if (name == "revindex") return integer(count() - index), true;
+  if (name == "revindex0") return integer(count() - index - 1), true;
+  if (name == "length") return integer(count()), true;
   if (name == "depth") return integer(depth_), true;
   if (name == "depth0") return integer(depth_ - 1), true;
   if (name == "first") return out = Value::boolean(index == 0), true;
-  if (name == "last") return out = Value::boolean(index + 1 == n), true;
+  if (name == "last") return out = Value::boolean(!has(index_ + 2)), true;
   if (name == "previtem") {
     out = index > 0 ? items_[index_ - 1] : Value::undefined("there is no previous item");
     return true;
   }
   if (name == "nextitem") {
-    out = index + 1 < n ? items_[index_ + 1] : Value::undefined("there is no next item");
+    out = has(index_ + 2) ? items_[index_ + 1] : Value::undefined("there is no next item");
     return true;
   }
   const Value self = Value::object(shared_from_this());

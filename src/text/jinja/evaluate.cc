@@ -3,11 +3,23 @@
 
 namespace skua::jinja {
 
-Value Interpreter::lookup(const std::string& name, Scope* scope) {
-  if (const Value* found = scope->find(name)) return *found;
+Value Interpreter::lookup(const std::string& name, const Scope* scope) const {
+  const Scope::Entry* entry = scope->find(name);
+  if (entry != nullptr && !entry->missing) return entry->value;
+  return Value::undefined("'" + name + "' is undefined");
+}
+
+std::optional<Value> Interpreter::resolve(const std::string& name, const Context* context) const {
+  for (; context != nullptr; context = context->parent) {
+    for (const auto& [known, value] : context->names) {
+      if (known == name) return value;
+    }
+  }
+  const Scope::Entry* exported = root_ != nullptr ? root_->own(name) : nullptr;
+  if (exported != nullptr && !exported->missing) return exported->value;
   if (const Value* found = variables_->find(name)) return *found;
   if (const Builtin global = find_global(name)) return bound(name, global, Value());
-  return Value::undefined("'" + name + "' is undefined");
+  return std::nullopt;
 }
 
 Result<Value> Interpreter::evaluate(const Expr& expr, Scope* scope) {

@@ -1,6 +1,9 @@
 // Finding filters by name, and what several of them need.
 #include "text/jinja/filters.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace skua::jinja {
 
 Builtin find_filter(std::string_view name) {
@@ -12,10 +15,24 @@ Builtin find_filter(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+bool takes_nothing(std::string_view name) {
+  constexpr std::string_view kNames[] = {
+      "abs",    "capitalize", "count", "e",     "escape",    "first",    "forceescape", "items",
+      "last",   "length",     "list",  "lower", "pprint",    "random",   "reverse",     "safe",
+      "string", "striptags",  "title", "upper", "urlencode", "wordcount"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+}  // namespace
+
 Result<Value> Runtime::filter(const std::string& name, const Value& v, Args& args) {
   SKUA_RETURN_IF_ERROR(step());
   const Builtin function = find_filter(name);
   if (function == nullptr) return type_error("no filter named '" + name + "'");
+  if (takes_nothing(name) && !(args.positional.empty() && args.keyword.empty()))
+    return type_error("takes no arguments");
   return function(*this, v, args);
 }
 

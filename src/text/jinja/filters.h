@@ -14,6 +14,9 @@ std::span<const FilterEntry> list_filters();    // filters_list.cc
 std::span<const FilterEntry> select_filters();  // filters_select.cc
 std::span<const FilterEntry> markup_filters();  // filters_markup.cc
 
+/// pprint. Errors: kInvalidArgument (arguments); kResourceExhausted.
+Result<Value> pretty_print(Runtime& runtime, const Value& v, Args& args);  // pprint.cc
+
 /// What an `attribute=` argument names: "a.b.0" or an index; nothing for None.
 struct AttributePath {
   std::vector<Value> parts;

@@ -300,6 +300,7 @@ constexpr FilterEntry kTable[] = {
     {"first", first},
     {"last", last},
     {"random", random},
+    {"pprint", pretty_print},
     {"join", join},
     {"reverse", reverse},
     {"items", items},

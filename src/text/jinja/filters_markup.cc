@@ -182,8 +182,6 @@ Result<LinkStyle> link_style(Runtime& runtime, const Bound& b) {
   return style;
 }
 
-bool is_space(char32_t c) { return text::is_whitespace(c) || (c >= 0x1c && c <= 0x1f); }
-
 R urlize(Runtime& runtime, const Value& v, Args& args) {
   SKUA_ASSIGN_OR_RETURN(const Bound b,
                         Bound::bind(args, {"trim_url_limit", "nofollow", "target", "rel", "extra_schemes"}));
@@ -195,7 +193,7 @@ R urlize(Runtime& runtime, const Value& v, Args& args) {
   for (size_t pos = 0; word_begin <= text.size();) {
     const size_t at = pos;
     const bool end = at == text.size();
-    if (!end && !is_space(text::next_char(text, pos))) continue;
+    if (!end && !is_python_space(text::next_char(text, pos))) continue;
     if (at > word_begin) {
       Word word = take_apart(std::string_view(text).substr(word_begin, at - word_begin));
       SKUA_RETURN_IF_ERROR(link_word(word.middle, style));
@@ -238,7 +236,7 @@ Result<std::vector<size_t>> chunk_ends(const std::string& line, bool at_hyphens)
   return ends;
 }
 
-bool is_blank(Chunk chunk) { return std::all_of(chunk.begin(), chunk.end(), is_space); }
+bool is_blank(Chunk chunk) { return std::all_of(chunk.begin(), chunk.end(), is_python_space); }
 
 /// Moves what fits of a chunk longer than a line to the end of `line`.
 void split_long(std::vector<Chunk>& rest, std::vector<Chunk>& line, size_t used, const WrapStyle& style) {

@@ -206,7 +206,6 @@ R all_chars(Runtime&, const Value& self, Args& args) {
 
 bool is_digit_char(char32_t c) { return text::is_decimal_digit(c); }
 bool is_alnum_char(char32_t c) { return text::is_letter(c) || text::is_numeric(c); }
-bool is_space_char(char32_t c) { return text::is_whitespace(c) || (c >= 0x1c && c <= 0x1f); }
 
 template <bool (*holds)(std::string_view)>
 R text_test(Runtime&, const Value& self, Args& args) {
@@ -367,7 +366,7 @@ constexpr Entry kStringMethods[] = {
     {"isnumeric", all_chars<text::is_numeric>},
     {"isalpha", all_chars<text::is_letter>},
     {"isalnum", all_chars<is_alnum_char>},
-    {"isspace", all_chars<is_space_char>},
+    {"isspace", all_chars<is_python_space>},
     {"isascii", text_test<is_ascii_text>},
     {"islower", text_test<is_lower_text>},
     {"isupper", text_test<is_upper_text>},

@@ -6,7 +6,7 @@
 #include <initializer_list>
 
 #include "text/jinja/expression_parser.h"
-#include "text/jinja/special_names.h"
+#include "text/jinja/frames.h"
 
 namespace skua::jinja {
 namespace {
@@ -76,6 +76,12 @@ class Parser {
     return ok_status();
   }
 
+  // The end of a tag that a body follows.
+  Status begin_body() {
+    p_.skip_operator(":");
+    return end_tag();
+  }
+
   // Behind a body: its closing name, then %}.
   Status close() {
     p_.next();
@@ -94,19 +100,18 @@ class Parser {
     if (name == "call") return call_tag(std::move(out));
     if (name == "filter") return filter_tag(std::move(out));
     if (name == "with") return with_tag(std::move(out));
-    if (name == "generation") return scope_tag(std::move(out));
+    if (name == "generation") return generation_tag(std::move(out));
+    if (name == "autoescape") return autoescape_tag(std::move(out));
+    if (name == "block") return block_tag(std::move(out));
+    if (name == "extends" || name == "include") return loader_tag(std::move(out), name);
+    if (name == "import") return import_tag(std::move(out));
+    if (name == "from") return from_tag(std::move(out));
     if (name == "print") return print_statement(std::move(out));
     if (name == "break" || name == "continue") {
       out->kind = name == "break" ? StmtKind::kBreak : StmtKind::kContinue;
       if (loops_ == 0) return p_.error("'" + name + "' outside of a loop");
       SKUA_RETURN_IF_ERROR(end_tag());
       return out;
-    }
-    for (const std::string_view foreign :
-         {"block", "extends", "include", "import", "from", "autoescape", "do"}) {
-      if (name != foreign) continue;
-      return unsupported("[template] line " + std::to_string(out->line) + ": tag '" + name +
-                         "' is not supported in chat templates");
     }
     return invalid_argument("[template] line " + std::to_string(out->line) + ": unknown tag '" + name + "'");
   }
@@ -122,13 +127,13 @@ class Parser {
     out->kind = StmtKind::kIf;
     while (true) {
       SKUA_ASSIGN_OR_RETURN(ExprPtr test, p_.tuple(ExpressionParser::Conditions::kNo));
-      SKUA_RETURN_IF_ERROR(end_tag());
+      SKUA_RETURN_IF_ERROR(begin_body());
       SKUA_ASSIGN_OR_RETURN(Body then, body({"elif", "else", "endif"}));
       out->branches.emplace_back(std::move(test), std::move(then));
       if (!p_.skip_name("elif")) break;
     }
     if (p_.skip_name("else")) {
-      SKUA_RETURN_IF_ERROR(end_tag());
+      SKUA_RETURN_IF_ERROR(begin_body());
       SKUA_ASSIGN_OR_RETURN(out->otherwise, body({"endif"}));
     }
     SKUA_RETURN_IF_ERROR(close());
@@ -144,12 +149,12 @@ class Parser {
       SKUA_ASSIGN_OR_RETURN(out->condition, p_.expression());
     }
     out->recursive = p_.skip_name("recursive");
-    SKUA_RETURN_IF_ERROR(end_tag());
+    SKUA_RETURN_IF_ERROR(begin_body());
     ++loops_;
     SKUA_ASSIGN_OR_RETURN(out->body, body({"else", "endfor"}));
     --loops_;
     if (p_.skip_name("else")) {
-      SKUA_RETURN_IF_ERROR(end_tag());
+      SKUA_RETURN_IF_ERROR(begin_body());
       SKUA_ASSIGN_OR_RETURN(out->otherwise, body({"endfor"}));
     }
     SKUA_RETURN_IF_ERROR(close());
@@ -168,7 +173,7 @@ class Parser {
     if (p_.is_operator("|")) {
       SKUA_ASSIGN_OR_RETURN(out->expr, p_.filter_chain(nullptr, true));
     }
-    SKUA_RETURN_IF_ERROR(end_tag());
+    SKUA_RETURN_IF_ERROR(begin_body());
     SKUA_ASSIGN_OR_RETURN(out->body, body({"endset"}));
     SKUA_RETURN_IF_ERROR(close());
     return out;
@@ -205,9 +210,8 @@ class Parser {
     out->kind = StmtKind::kMacro;
     SKUA_ASSIGN_OR_RETURN(out->text, p_.expect_name());
     SKUA_ASSIGN_OR_RETURN(out->params, params());
-    SKUA_RETURN_IF_ERROR(end_tag());
+    SKUA_RETURN_IF_ERROR(begin_body());
     SKUA_ASSIGN_OR_RETURN(out->body, detached_body("endmacro"));
-    note_special_names(*out);
     return out;
   }
 
@@ -218,17 +222,17 @@ class Parser {
     }
     SKUA_ASSIGN_OR_RETURN(out->expr, p_.expression());
     if (out->expr->kind != ExprKind::kCall) return p_.error("expected a call");
-    SKUA_RETURN_IF_ERROR(end_tag());
+    SKUA_RETURN_IF_ERROR(begin_body());
     SKUA_ASSIGN_OR_RETURN(out->body, detached_body("endcall"));
-    note_special_names(*out);
     return out;
   }
 
   Result<StmtPtr> filter_tag(StmtPtr out) {
     out->kind = StmtKind::kFilter;
     SKUA_ASSIGN_OR_RETURN(out->expr, p_.filter_chain(nullptr, false));
-    SKUA_RETURN_IF_ERROR(end_tag());
-    SKUA_ASSIGN_OR_RETURN(out->body, detached_body("endfilter"));
+    SKUA_RETURN_IF_ERROR(begin_body());
+    SKUA_ASSIGN_OR_RETURN(out->body, body({"endfilter"}));
+    SKUA_RETURN_IF_ERROR(close());
     return out;
   }
 
@@ -241,16 +245,113 @@ class Parser {
       SKUA_ASSIGN_OR_RETURN(ExprPtr value, p_.expression());
       out->assignments.emplace_back(std::move(target), std::move(value));
     }
-    SKUA_RETURN_IF_ERROR(end_tag());
+    SKUA_RETURN_IF_ERROR(begin_body());
     SKUA_ASSIGN_OR_RETURN(out->body, body({"endwith"}));
     SKUA_RETURN_IF_ERROR(close());
     return out;
   }
 
-  Result<StmtPtr> scope_tag(StmtPtr out) {
-    out->kind = StmtKind::kScope;
-    SKUA_RETURN_IF_ERROR(end_tag());
+  Result<StmtPtr> generation_tag(StmtPtr out) {
+    out->kind = StmtKind::kGeneration;
+    SKUA_RETURN_IF_ERROR(begin_body());
     SKUA_ASSIGN_OR_RETURN(out->body, detached_body("endgeneration"));
+    return out;
+  }
+
+  // Only off, which is how a chat template begins: escaped text would need strings that know they are
+  // escaped.
+  Result<StmtPtr> autoescape_tag(StmtPtr out) {
+    out->kind = StmtKind::kScope;
+    SKUA_ASSIGN_OR_RETURN(const ExprPtr wanted, p_.expression());
+    if (wanted->kind != ExprKind::kConst || truthy(wanted->value)) {
+      return unsupported("[template] line " + std::to_string(out->line) +
+                         ": tag 'autoescape' is supported with the constant false only");
+    }
+    SKUA_RETURN_IF_ERROR(begin_body());
+    SKUA_ASSIGN_OR_RETURN(out->body, body({"endautoescape"}));
+    SKUA_RETURN_IF_ERROR(close());
+    return out;
+  }
+
+  Result<StmtPtr> block_tag(StmtPtr out) {
+    out->kind = StmtKind::kBlock;
+    SKUA_ASSIGN_OR_RETURN(out->text, p_.expect_name());
+    out->scoped = p_.skip_name("scoped");
+    out->required = p_.skip_name("required");
+    SKUA_RETURN_IF_ERROR(begin_body());
+    const int outer = std::exchange(loops_, 0);
+    SKUA_ASSIGN_OR_RETURN(out->body, body({"endblock"}));
+    loops_ = outer;
+    for (const auto& inner : out->body) {
+      const bool blank =
+          inner->kind == StmtKind::kText && inner->text.find_first_not_of(" \t\r\n\f\v") == std::string::npos;
+      if (out->required && !blank) return p_.error("a required block can only hold comments and whitespace");
+    }
+    p_.next();
+    p_.skip_name(out->text);
+    SKUA_RETURN_IF_ERROR(end_tag());
+    return out;
+  }
+
+  // Tags that would load another template parse as in Jinja2 and fail when they are reached: there is none to
+  // load.
+  Result<StmtPtr> loader_tag(StmtPtr out, const std::string& name) {
+    out->kind = StmtKind::kLoader;
+    out->text = name;
+    SKUA_ASSIGN_OR_RETURN(out->expr, p_.expression());
+    if (name == "include" && p_.is_name("ignore") && p_.ahead().value == "missing") {
+      p_.next();
+      p_.next();
+    }
+    if (name == "include") skip_context();
+    SKUA_RETURN_IF_ERROR(end_tag());
+    return out;
+  }
+
+  // "with context" or "without context".
+  bool skip_context() {
+    if (!(p_.is_name("with") || p_.is_name("without")) || p_.ahead().value != "context") return false;
+    p_.next();
+    p_.next();
+    return true;
+  }
+
+  Status add_name(Stmt& out) {
+    Target target;
+    SKUA_ASSIGN_OR_RETURN(target.name, p_.expect_name());
+    out.assignments.emplace_back(std::move(target), nullptr);
+    return ok_status();
+  }
+
+  Result<StmtPtr> import_tag(StmtPtr out) {
+    out->kind = StmtKind::kLoader;
+    out->text = "import";
+    SKUA_ASSIGN_OR_RETURN(out->expr, p_.expression());
+    if (!p_.skip_name("as")) return p_.error("expected 'as'");
+    SKUA_RETURN_IF_ERROR(add_name(*out));
+    skip_context();
+    SKUA_RETURN_IF_ERROR(end_tag());
+    return out;
+  }
+
+  Result<StmtPtr> from_tag(StmtPtr out) {
+    out->kind = StmtKind::kLoader;
+    out->text = "from";
+    SKUA_ASSIGN_OR_RETURN(out->expr, p_.expression());
+    if (!p_.skip_name("import")) return p_.error("expected 'import'");
+    while (true) {
+      if (!out->assignments.empty()) SKUA_RETURN_IF_ERROR(p_.expect_operator(","));
+      if (skip_context()) break;
+      if (p_.current().value.starts_with('_'))
+        return p_.error("names that begin with an underscore cannot be imported");
+      SKUA_RETURN_IF_ERROR(add_name(*out));
+      if (p_.skip_name("as")) {
+        out->assignments.pop_back();
+        SKUA_RETURN_IF_ERROR(add_name(*out));
+      }
+      if (skip_context() || !p_.is_operator(",")) break;
+    }
+    SKUA_RETURN_IF_ERROR(end_tag());
     return out;
   }
 
@@ -261,9 +362,12 @@ class Parser {
 
 }  // namespace
 
-Result<Body> parse_template(std::string_view source) {
+Result<Template> parse_template(std::string_view source) {
   SKUA_ASSIGN_OR_RETURN(std::vector<Token> tokens, tokenize(source));
-  return Parser(std::move(tokens)).run();
+  Template out;
+  SKUA_ASSIGN_OR_RETURN(out.body, Parser(std::move(tokens)).run());
+  SKUA_RETURN_IF_ERROR(settle_frames(out));
+  return out;
 }
 
 }  // namespace skua::jinja

@@ -8,8 +8,8 @@
 
 namespace skua::jinja {
 
-/// Parses a whole template. Errors: kInvalidArgument (syntax; names the line and what was expected);
-/// kUnsupported (a tag that chat templates do not use: extends, include, import, block).
-Result<Body> parse_template(std::string_view source);
+/// Parses a whole template and settles its frames. Errors: kInvalidArgument (syntax; names the line and what
+/// was expected); kUnsupported (autoescape that is not off).
+Result<Template> parse_template(std::string_view source);
 
 }  // namespace skua::jinja

@@ -115,7 +115,7 @@ void append_repr(std::string& out, const Value& v) {
       break;
     }
     case Value::Kind::kObject:
-      out += "<" + std::string(v.as_object().type_name()) + ">";
+      out += v.as_object().repr();
       break;
     default:
       out += to_text(v);

@@ -36,6 +36,8 @@ class Runtime {
 
   /// Counts work. Errors: kResourceExhausted.
   Status step(uint64_t steps = 1);
+  /// Counts work that the next step() judges.
+  void spend(uint64_t steps) { steps_ += steps; }
   /// Counts `bytes` about to be made. Errors: kResourceExhausted.
   Status charge(uint64_t bytes);
   /// A container just made: refuses one that is too deep or too heavy.

@@ -1,7 +1,9 @@
 // Tests (`is name`). Source: jinja2 3.1, tests.py.
 #include "text/jinja/runtime.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "text/jinja/text_ops.h"
 
@@ -148,10 +150,29 @@ TestFn find_test(std::string_view name) {
   return nullptr;
 }
 
+namespace {
+
+bool takes_an_argument(TestFn function) {
+  constexpr TestFn kTakers[] = {is_divisible,
+                                is_in,
+                                is_same,
+                                is_compared<'=', '='>,
+                                is_compared<'!', '='>,
+                                is_compared<'<', '\0'>,
+                                is_compared<'>', '\0'>,
+                                is_compared<'<', '='>,
+                                is_compared<'>', '='>};
+  return std::find(std::begin(kTakers), std::end(kTakers), function) != std::end(kTakers);
+}
+
+}  // namespace
+
 Result<bool> Runtime::test(const std::string& name, const Value& v, Args& args) {
   SKUA_RETURN_IF_ERROR(step());
   const TestFn function = find_test(name);
   if (function == nullptr) return type_error("no test named '" + name + "'");
+  if (!takes_an_argument(function) && !(args.positional.empty() && args.keyword.empty()))
+    return type_error("takes no arguments");
   return function(*this, v, args);
 }
 

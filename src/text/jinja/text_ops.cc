@@ -214,6 +214,8 @@ std::string center_text(std::string_view text, int64_t width, std::string_view f
   return repeat(fill, left) + std::string(text) + repeat(fill, missing - left);
 }
 
+bool is_python_space(char32_t c) { return text::is_whitespace(c) || (c >= 0x1c && c <= 0x1f); }
+
 std::string escape_html(std::string_view text) {
   std::string out;
   for (const char c : text) {

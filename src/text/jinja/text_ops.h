@@ -31,6 +31,9 @@ std::string replace_text(std::string_view text, std::string_view from, std::stri
 std::string pad_text(std::string_view text, int64_t width, std::string_view fill, Side text_side);
 std::string center_text(std::string_view text, int64_t width, std::string_view fill);
 
+/// str.isspace() of one character; also what \s is to Python's expressions.
+bool is_python_space(char32_t c);
+
 std::string escape_html(std::string_view text);
 
 }  // namespace skua::jinja

@@ -30,6 +30,8 @@ class Object {
  public:
   virtual ~Object() = default;
   virtual std::string_view type_name() const = 0;
+  /// How it prints.
+  virtual std::string repr() const { return "<" + std::string(type_name()) + ">"; }
   /// Nothing when there is no such attribute.
   virtual bool attribute(Runtime& runtime, std::string_view name, Value& out) = 0;
   virtual bool callable() const { return false; }
