@@ -70,8 +70,19 @@ Result<std::unique_ptr<Tokenizer>> load_gguf_json(const std::string& path) {
   return tokenizer_from_gguf(vocab);
 }
 
+// The files of a checkpoint with vocab.json and merges.txt, in one JSON object.
+Result<std::unique_ptr<Tokenizer>> load_pair(const std::string& path) {
+  SKUA_ASSIGN_OR_RETURN(const Json json, read_json(path));
+  VocabMergesFiles files;
+  files.vocab = json.find("vocab")->as_string();
+  files.merges = json.find("merges")->as_string();
+  files.config = *json.find("config");
+  return load_vocab_and_merges(files);
+}
+
 Result<std::unique_ptr<Tokenizer>> load(const std::string& kind, const std::string& path) {
   if (kind == "gguf") return load_gguf_json(path);
+  if (kind == "pair") return load_pair(path);
   SKUA_ASSIGN_OR_RETURN(const std::string text, read_file(path));
   if (kind == "json") return load_tokenizer_json(text);
   if (kind == "spm") return load_sentencepiece(text);

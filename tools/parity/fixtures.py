@@ -7,6 +7,7 @@ import pathlib
 import tempfile
 
 import filter_templates
+import gguf_kinds
 import main
 import scope_templates
 import templates
@@ -72,6 +73,24 @@ def chats():
     write("random_templates.json", rows[:300])
 
 
+def pre_tokenizers():
+    cases = ["1234567 12 123456 x1234 12.5", "IMGIMGABZ <sentinel:12>    x\t\n  ", "don't we'LL 'S x'd", " a  b \n\n c\r\n\t",
+             "n\u0065\u0301e \u0939\u093f\u0902\u0926\u0940", "\u4f60\u597d\u3001abc\u4e16\u754c\u30ab\u30ca 12\u4e07", "f(x)|{y}->z!?... #tag$%^`~", "a/b//c\n/d\n"]
+    cases += texts.random_strings(40, 31)
+    cuts = {}
+    for name, (pre, _, _) in gguf_kinds.pre_tokenizer_judges().items():
+        if name == "falcon":  # spells bytes in between, so that positions are lost; "falcon style" covers it
+            continue
+        rows = []
+        for text in cases:
+            at = [0]
+            for c in text:
+                at.append(at[-1] + len(c.encode()))
+            rows.append([at[end] for _, (_, end) in pre.pre_tokenize_str(text)])
+        cuts[name] = rows
+    write("gguf_pre.json", {"texts": cases, "cuts": cuts})
+
+
 def scopes():
     rows = []
     for job in scope_templates.jobs():
@@ -95,6 +114,7 @@ if __name__ == "__main__":
     tokenizers()
     pairs()
     chats()
+    pre_tokenizers()
     scopes()
     filters()
     print(sum(f.stat().st_size for f in FOLDER.iterdir()), "bytes in", len(list(FOLDER.iterdir())), "files")

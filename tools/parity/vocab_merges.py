@@ -20,9 +20,9 @@ def write_pair(folder):
     made.model.save(str(folder))
 
 
-def _flags(content, special=True, **flags):
+def flags(content, special=True, **others):
     return {"content": content, "lstrip": False, "normalized": False, "rstrip": False, "single_word": False,
-            "special": special, **flags}
+            "special": special, **others}
 
 
 def setups(n):
@@ -35,31 +35,31 @@ def setups(n):
     gpt2 = {"tokenizer_class": "GPT2Tokenizer"}
     return {
         "gpt2": ({"tokenizer_config.json": {**gpt2, "bos_token": end, "eos_token": end, "unk_token": end,
-                                            "added_tokens_decoder": {"0": _flags(end, normalized=True)}}},
-                 "gpt2", {"added": [_flags(end, normalized=True)]}),
+                                            "added_tokens_decoder": {"0": flags(end, normalized=True)}}},
+                 "gpt2", {"added": [flags(end, normalized=True)]}),
         "opt": ({"tokenizer_config.json": {**gpt2, "add_bos_token": True, "bos_token": typed, "eos_token": typed,
                                            "unk_token": typed, "pad_token": "<pad>"},
-                 "special_tokens_map.json": {k: _flags("</s>", normalized=True) | {"special": True}
+                 "special_tokens_map.json": {k: flags("</s>", normalized=True) | {"special": True}
                                              for k in ("bos_token", "eos_token", "unk_token")} | {"pad_token": "<pad>"}},
-                "opt", {"added": [_flags("</s>", normalized=True), _flags("<pad>")], "before": ["</s>"]}),
+                "opt", {"added": [flags("</s>", normalized=True), flags("<pad>")], "before": ["</s>"]}),
         "qwen": ({"tokenizer_config.json": {
             "tokenizer_class": "Qwen2TokenizerFast", "bos_token": None, "eos_token": "<|im_end|>", "pad_token": end,
             "additional_special_tokens": chat, "add_prefix_space": False, "add_bos_token": False,
-            "added_tokens_decoder": {str(n + 2): _flags("<think>", special=False), "0": _flags(end),
-                                     str(n): _flags(chat[0]), str(n + 1): _flags(chat[1])}}},
-            "qwen3", {"added": [_flags(end), *map(_flags, chat), _flags("<think>", special=False)], "qwen": True}),
+            "added_tokens_decoder": {str(n + 2): flags("<think>", special=False), "0": flags(end),
+                                     str(n): flags(chat[0]), str(n + 1): flags(chat[1])}}},
+            "qwen3", {"added": [flags(end), *map(flags, chat), flags("<think>", special=False)], "qwen": True}),
         "qwen legacy": ({"added_tokens.json": {chat[1]: n + 1, chat[0]: n, "<think>": n + 2},
                          "special_tokens_map.json": {"eos_token": chat[1], "pad_token": end,
                                                      "additional_special_tokens": chat}},
-                        "qwen2", {"added": [*map(_flags, chat), _flags("<think>", special=False, normalized=True), _flags(end)],
+                        "qwen2", {"added": [*map(flags, chat), flags("<think>", special=False, normalized=True), flags(end)],
                                   "qwen": True}),
         "flags": ({"tokenizer_config.json": {**gpt2, "add_prefix_space": True, "add_eos_token": True, "eos_token": "</s>",
-                                             "mask_token": _flags("<mask>", lstrip=True) | {"__type": "AddedToken"},
+                                             "mask_token": flags("<mask>", lstrip=True) | {"__type": "AddedToken"},
                                              "added_tokens_decoder": {
-                                                 str(n + 40): _flags("the", special=False, single_word=True),
-                                                 str(n + 50): _flags("<sep>", rstrip=True)}}},
-                  "gptj", {"added": [_flags("the", special=False, single_word=True), _flags("<sep>", rstrip=True), _flags(end),
-                                     _flags("</s>"), _flags("<mask>", lstrip=True)],
+                                                 str(n + 40): flags("the", special=False, single_word=True),
+                                                 str(n + 50): flags("<sep>", rstrip=True)}}},
+                  "gptj", {"added": [flags("the", special=False, single_word=True), flags("<sep>", rstrip=True), flags(end),
+                                     flags("</s>"), flags("<mask>", lstrip=True)],
                            "prefix_space": True, "after": ["</s>"]}),
     }
 
