@@ -16,11 +16,6 @@ constexpr int kValueQueries = kWide ? 4 : 2;  // of one register tile
 constexpr int kValueVectors = kWide ? 4 : 2;  // 16 channels each
 constexpr int kPageVectors = kPageTokens / 16;
 
-template <int kN>
-struct Count {
-  static constexpr int kValue = kN;
-};
-
 template <int kQ>
 inline void score_registers(const float* const* q, const float* k_page, int64_t k_dim, int64_t first_key,
                             float* const* scores) {
@@ -39,15 +34,6 @@ inline void score_registers(const float* const* q, const float* k_page, int64_t 
   for (int i = 0; i < kQ; ++i) {
     for (int j = 0; j < kScoreVectors; ++j) store(scores[i] + first_key + 16 * j, sum[i][j]);
   }
-}
-
-/// fn(integral constant) for n queries in [1, kMost]: register tiles are compiled for each number.
-template <int kMost, typename Fn>
-inline void with_count(int n, const Fn& fn) {
-  if constexpr (kMost > 1) {
-    if (n < kMost) return with_count<kMost - 1>(n, fn);
-  }
-  fn(Count<kMost>{});
 }
 
 /// scores[i][0..64) = q_i . k for all keys of the page, those not written included. n_q <= kMaxQueries.
@@ -116,13 +102,7 @@ inline void latent_score_tile(const float* queries, int n_q, const float* page, 
                      .x_stride = stride,
                      .n_x = n_q,
                      .k = width};
-  for (int i = 0; i < n_q; i += kTokenTile) {
-    with_count<kTokenTile>(min_of(n_q - i, kTokenTile), [&](auto count) {
-      for (int64_t row = 0; row < tile.n; row += kRowTile) {
-        dot_registers<count.kValue>(tile, row, i, scores, stride);
-      }
-    });
-  }
+  dot_direct<FloatRows<true>>(tile, page, scores, stride);
 }
 
 }  // namespace skua::cpu::SKUA_ISA

@@ -43,7 +43,7 @@ void linear_rows(const PartView& view, const Input& input, int64_t begin, int64_
   }
   const int64_t step = decoded_rows(input.n);
   for (int64_t row = begin; row < end; row += step) {
-    DotTile tile = view.load_rows(row, min_of(step, end - row), scratch);
+    DotTile tile = view.load_rows(row, min_of(step, end - row), input.n, scratch);
     tile.x = input.x;
     tile.x_stride = input.k;
     tile.n_x = input.n;
@@ -82,7 +82,7 @@ void head_linear(const KernelCall& kernel_call) {
     auto* scratch = reinterpret_cast<float*>(call.workspace(thread));
     for (int64_t row = begin; row < end;) {
       const int64_t left = min_of(end - row, head_rows - row % head_rows);  // a tile stays within a head
-      DotTile tile = view.load_rows(row, min_of(decoded_rows(n_x), left), scratch);
+      DotTile tile = view.load_rows(row, min_of(decoded_rows(n_x), left), n_x, scratch);
       tile.x = call.input(0) + row / head_rows * cols;
       tile.x_stride = cols * call.args.n_heads;
       tile.n_x = n_x;
@@ -142,7 +142,7 @@ void gated_linear(const KernelCall& kernel_call) {
       DotTile tiles[2];
       for (int i = 0; i < 2; ++i) {
         float* mine = scratch + i * kPanelRows * scratch_stride(input.k);
-        if (!views[i]->in_panels()) tiles[i] = views[i]->load_rows(row, n_rows, mine);
+        if (!views[i]->in_panels()) tiles[i] = views[i]->load_rows(row, n_rows, input.n, mine);
       }
       for (int64_t t = 0; t < input.n; t += kBlockTokens) {
         const int64_t n_t = min_of(kBlockTokens, input.n - t);

@@ -10,6 +10,7 @@
 namespace skua::cpu::SKUA_ISA {
 
 constexpr int64_t kBlockTokens = kWide ? 24 : 8;  // products held on the stack at a time
+static_assert(kLinearTileRows <= kDotRows);
 
 /// Rows decoded at a time: few rows of activations keep the tile in the first cache level, many reuse it.
 inline int64_t decoded_rows(int64_t n_x) { return n_x < 8 ? kRowTile : kLinearTileRows; }
@@ -59,10 +60,18 @@ struct PartView {
 
   bool in_panels() const { return panels != nullptr; }
 
-  /// Rows [begin, begin + n) in f32: where they lie, or decoded to `scratch`.
-  DotTile load_rows(int64_t begin, int64_t n, float* scratch) const {
+  /// Rows [begin, begin + n), to meet n_x rows of activations: in f32, where they lie or decoded to
+  /// `scratch`; 16-bit ones as stored where few rows meet them.
+  DotTile load_rows(int64_t begin, int64_t n, int64_t n_x, float* scratch) const {
     DotTile tile{.n = n, .k = part.weight.cols};
-    if (part.weight.format.kind == FormatKind::kF32) {
+    const FormatKind kind = part.weight.format.kind;
+    if (n_x <= kDirectTokens && part.weight.format.is_plain()) {
+      tile.stored = planes.row(0, begin);
+      tile.stored_kind = kind;
+      tile.w_stride = part.weight.cols;
+      return tile;
+    }
+    if (kind == FormatKind::kF32) {
       tile.w = reinterpret_cast<const float*>(planes.row(0, begin));
       tile.w_stride = part.weight.cols;
       return tile;

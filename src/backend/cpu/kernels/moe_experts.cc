@@ -137,8 +137,8 @@ struct Kernel {
       for (int64_t i = begin; i < end && x.n > 0; i += kPanelRows) {
         const int64_t n = min_of(kPanelRows, end - i), row = e * args.d_ff + i;
         DotTile tiles[2];
-        if (!gate.in_panels()) tiles[0] = gate.load_rows(row, n, scratch);
-        if (!up.in_panels()) tiles[1] = up.load_rows(row, n, scratch + kPanelRows * scratch_stride(x.k));
+        if (!gate.in_panels()) tiles[0] = gate.load_rows(row, n, x.n, scratch);
+        if (!up.in_panels()) tiles[1] = up.load_rows(row, n, x.n, scratch + kPanelRows * scratch_stride(x.k));
         for (int64_t p = 0; p < x.n; p += kBlockTokens) {
           const int64_t n_p = min_of(kBlockTokens, x.n - p);
           products(gate, x, tiles[0], row, p, n_p, out[0]);
@@ -184,7 +184,7 @@ struct Kernel {
       for (int64_t i = begin; i < end && h.n > 0; i += kPanelRows) {
         const int64_t n = min_of(kPanelRows, end - i), row = e * d + i;
         DotTile tile;
-        if (!identity && !down.in_panels()) tile = down.load_rows(row, n, scratch);
+        if (!identity && !down.in_panels()) tile = down.load_rows(row, n, h.n, scratch);
         for (int64_t p = 0; p < h.n; p += kBlockTokens) {
           const int64_t n_p = min_of(kBlockTokens, h.n - p);
           if (!identity) {

@@ -110,7 +110,7 @@ void moe_router(const KernelCall& kernel_call) {
                      [&](int thread, int64_t begin, int64_t end) {
                        auto* scratch = reinterpret_cast<float*>(call.workspace(thread));
                        for (int64_t row = begin; row < end; row += kLinearTileRows) {
-                         DotTile tile = view.load_rows(row, min_of(kLinearTileRows, end - row), scratch);
+                         DotTile tile = view.load_rows(row, min_of(kLinearTileRows, end - row), n_x, scratch);
                          tile.x = call.input(0);
                          tile.x_stride = k;
                          tile.n_x = n_x;

@@ -159,4 +159,14 @@ inline I16 pick_bytes(const std::byte* p, const uint8_t* pick) {
   return {half(pick), half(pick + 32)};
 }
 
+/// A vector as wide as the registers: for tiles that need all of them.
+struct Native {
+  static constexpr int kCount = 8;
+  using F = __m256;
+  static F zero() { return _mm256_setzero_ps(); }
+  static F load(const float* p) { return _mm256_loadu_ps(p); }
+  static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
+  static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
+};
+
 }  // namespace skua::cpu::SKUA_ISA

@@ -99,4 +99,14 @@ inline I16 pick_bytes(const std::byte* p, const uint8_t* pick) {
   return {_mm512_shuffle_epi8(bytes, _mm512_loadu_si512(pick))};
 }
 
+/// A vector as wide as the registers: for tiles that need all of them.
+struct Native {
+  static constexpr int kCount = 16;
+  using F = __m512;
+  static F zero() { return _mm512_setzero_ps(); }
+  static F load(const float* p) { return _mm512_loadu_ps(p); }
+  static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
+  static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
+};
+
 }  // namespace skua::cpu::SKUA_ISA
