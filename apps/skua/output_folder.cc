@@ -5,7 +5,7 @@
 
 namespace skua {
 
-Result<std::filesystem::path> make_output_folder(const OptionValues& options) {
+Result<OutputFolder> OutputFolder::make(const OptionValues& options) {
   const std::filesystem::path path = options.text(Opt::kOut);
   if (path.empty()) return invalid_argument("--out: expected the folder to make");
   std::error_code error;
@@ -14,7 +14,12 @@ Result<std::filesystem::path> make_output_folder(const OptionValues& options) {
   }
   std::filesystem::create_directories(path, error);
   if (error) return io_error("--out: " + path.string() + ": " + error.message());
-  return path;
+  return OutputFolder(path);
+}
+
+OutputFolder::~OutputFolder() {
+  std::error_code error;  // what cannot be removed stays; the command fails with the first error as it is
+  if (!path_.empty()) std::filesystem::remove_all(path_, error);
 }
 
 std::optional<Format> wanted_format(const OptionValues& options) {

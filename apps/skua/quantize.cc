@@ -212,13 +212,13 @@ Result<std::string> quantize_model(const CommandInput& input) {
                             " is quantized already; start from its original");
   Quantizer quantizer(*source, *standard, std::move(rules));
   SKUA_RETURN_IF_ERROR(quantizer.plan());
-  SKUA_ASSIGN_OR_RETURN(const auto folder, make_output_folder(options));
-  SKUA_RETURN_IF_ERROR(quantizer.write(folder));
-  SKUA_RETURN_IF_ERROR(copy_side_files(*source, folder));
-  SKUA_RETURN_IF_ERROR(write_file_atomic(folder / "config.json", quantizer.config().dump(2) + "\n"));
-  SKUA_RETURN_IF_ERROR(open_checkpoint(folder).status());
+  SKUA_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::make(options));
+  SKUA_RETURN_IF_ERROR(quantizer.write(folder.path()));
+  SKUA_RETURN_IF_ERROR(copy_side_files(*source, folder.path()));
+  SKUA_RETURN_IF_ERROR(write_file_atomic(folder.path() / "config.json", quantizer.config().dump(2) + "\n"));
+  SKUA_RETURN_IF_ERROR(open_checkpoint(folder.path()).status());
   return std::to_string(quantizer.n_quantized()) + " tensors quantized, " +
-         std::to_string(quantizer.n_kept()) + " kept, in " + folder.string() + "\n";
+         std::to_string(quantizer.n_kept()) + " kept, in " + folder.keep().string() + "\n";
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "skua/synth.h"
 
 #include <cstring>
+#include <set>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -58,7 +59,47 @@ Result<Json> find_config(const std::string& source) {
   return json;
 }
 
-/// What the model would read. A matrix is quantized, a vector stays bf16.
+/// Of the ways in which a checkpoint may keep a weight's blocks: one tensor with the blocks as they are, as
+/// MLX's checkpoints have it; else the first.
+const BlockSource& chosen_source(const WeightDecl& decl) {
+  for (const BlockSource& source : decl.blocks) {
+    const bool one = source.tensors.size() == 1 && source.tensors[0].ends_with(".weight");
+    if (one && source.n_blocks > 1 && source.take == Take::kRows && source.first == 0) return source;
+  }
+  return decl.blocks[0];
+}
+
+/// The tensors that a weight is read from. A matrix is quantized; vectors stay bf16, and so do matrices that
+/// would be decoded at load (routers, the two-part projections of latent attention).
+Result<std::vector<PlannedWeight>> plan_tensors(const WeightDecl& decl, const std::optional<Format>& format) {
+  std::vector<std::string> names{decl.name};
+  std::vector<int64_t> shape{decl.rows, decl.cols};
+  if (!decl.blocks.empty()) {
+    const BlockSource& source = chosen_source(decl);
+    names = source.tensors;
+    shape = {source.block_rows, source.block_cols};
+    // Experts are stacked; blocks of one projection (heads) lie one after another.
+    const bool whole_blocks = decl.rows == source.n_blocks * source.block_rows;
+    if (names.size() == 1 && source.n_blocks > 1 && whole_blocks) {
+      shape.insert(shape.begin(), source.n_blocks);
+    } else if (names.size() == 1) {
+      shape[0] *= source.n_blocks;
+    }
+  }
+  if (shape.size() == 2 && shape[0] == 1 && decl.rows == 1) shape.erase(shape.begin());
+  const bool quantized = format && shape.size() > 1 && !decl.plain && decl.rows > 1;
+  if (quantized && shape.back() % format->group != 0) {
+    return unsupported(decl.name + " has rows of " + std::to_string(shape.back()) + ", which groups of " +
+                       std::to_string(format->group) +
+                       " do not divide; choose another --group or --quant none");
+  }
+  std::vector<PlannedWeight> out;
+  for (const std::string& name : names)
+    out.push_back({name, shape, quantized ? *format : plain_format(DType::kBF16)});
+  return out;
+}
+
+/// What the model would read.
 Result<SynthModel> plan_model(const OptionValues& options, const std::string& source) {
   SynthModel out;
   SKUA_ASSIGN_OR_RETURN(const Json config, find_config(source));
@@ -71,20 +112,12 @@ Result<SynthModel> plan_model(const OptionValues& options, const std::string& so
   SKUA_ASSIGN_OR_RETURN(const auto model, parse_model(out.config, policy));
   SKUA_ASSIGN_OR_RETURN(const Graph graph, model->build({}));
   const std::optional<Format> format = wanted_format(options);
+  std::set<std::string> planned;  // several weights may be cut from one tensor
   for (const WeightDecl& decl : graph.weights) {
-    if (!decl.blocks.empty()) {
-      return unsupported("random weights for " + model->info().model_type + ": " + decl.name +
-                         " is made of parts of tensors, which synth cannot lay out; take a dense family");
+    SKUA_ASSIGN_OR_RETURN(const std::vector<PlannedWeight> tensors, plan_tensors(decl, format));
+    for (const PlannedWeight& tensor : tensors) {
+      if (planned.insert(tensor.name).second) out.weights.push_back(tensor);
     }
-    const bool vector = decl.rows == 1;
-    if (!vector && format && decl.cols % format->group != 0) {
-      return unsupported(decl.name + " has rows of " + std::to_string(decl.cols) + ", which groups of " +
-                         std::to_string(format->group) +
-                         " do not divide; choose another --group or --quant none");
-    }
-    std::vector<int64_t> shape = vector ? std::vector{decl.cols} : std::vector{decl.rows, decl.cols};
-    out.weights.push_back(
-        {decl.name, std::move(shape), vector || !format ? plain_format(DType::kBF16) : *format});
   }
   if (format) {
     Json settings = Json::object();
@@ -143,12 +176,15 @@ Status each_weight(const SynthModel& model, const OptionValues& options, const F
 
 Status write_model(const OptionValues& options, const std::string& source) {
   SKUA_ASSIGN_OR_RETURN(const SynthModel model, plan_model(options, source));
-  SKUA_ASSIGN_OR_RETURN(const auto folder, make_output_folder(options));
-  SKUA_ASSIGN_OR_RETURN(auto writer, SafetensorsWriter::create(folder / "model.safetensors", model.weights));
+  SKUA_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::make(options));
+  SKUA_ASSIGN_OR_RETURN(auto writer,
+                        SafetensorsWriter::create(folder.path() / "model.safetensors", model.weights));
   SKUA_RETURN_IF_ERROR(each_weight(
       model, options, [&](const PlannedWeight&, const auto& planes) { return writer.append(planes); }));
   SKUA_RETURN_IF_ERROR(writer.finish());
-  return write_file_atomic(folder / "config.json", model.config.dump(2) + "\n");
+  SKUA_RETURN_IF_ERROR(write_file_atomic(folder.path() / "config.json", model.config.dump(2) + "\n"));
+  folder.keep();
+  return ok_status();
 }
 
 }  // namespace
@@ -157,6 +193,7 @@ Result<std::unique_ptr<Checkpoint>> synthetic_checkpoint(const OptionValues& opt
                                                          const std::string& source) {
   SKUA_ASSIGN_OR_RETURN(SynthModel model, plan_model(options, source));
   auto out = std::make_unique<MemoryCheckpoint>("random weights of " + source);
+  out->free_when_released();
   SKUA_RETURN_IF_ERROR(each_weight(model, options, [&](const PlannedWeight& weight, const auto& planes) {
     std::vector<std::byte> all = planes[0];
     for (int plane = 1; plane < 3; ++plane) all.insert(all.end(), planes[plane].begin(), planes[plane].end());

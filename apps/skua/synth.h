@@ -12,8 +12,7 @@ namespace skua {
 
 /// A checkpoint of random weights in memory, for the config that `source` names (a file, a folder with
 /// config.json, or a known name), in the format of --quant and --group. Equal seeds give equal bytes. Errors:
-/// kNotFound (no such config), those of the family, kUnsupported (a family whose tensors are cut or joined at
-/// load; rows that the group does not divide).
+/// kNotFound (no such config), those of the family, kUnsupported (rows that the group does not divide).
 Result<std::unique_ptr<Checkpoint>> synthetic_checkpoint(const OptionValues& options,
                                                          const std::string& source);
 

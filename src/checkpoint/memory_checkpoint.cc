@@ -11,8 +11,9 @@ Status MemoryCheckpoint::add(StoredTensor tensor, std::vector<std::byte> bytes) 
                             " was added before");
   }
   tensor.entry.members = {tensor.entry.name};
+  const std::string name = tensor.entry.name;
   SKUA_RETURN_IF_ERROR(table_.add(std::move(tensor)).with_context("[checkpoint] " + source_));
-  bytes_.push_back(std::move(bytes));  // moving a vector leaves its elements where they are
+  bytes_[name] = std::move(bytes);  // moving a vector leaves its elements where they are
   return table_.finish();
 }
 
@@ -63,6 +64,19 @@ Status MemoryCheckpoint::add_values(std::string name, std::vector<int64_t> shape
     std::memcpy(&bytes[i * width], from, width);
   }
   return add_tensor(std::move(name), std::move(shape), plain_format(type), std::move(bytes));
+}
+
+Result<EncodedMatrix> MemoryCheckpoint::matrix(std::string_view name) const {
+  const TensorEntry* entry = find(name);
+  if (entry != nullptr && entry->bytes > 0 && bytes_.find(name)->second.empty()) {
+    return internal_error("[checkpoint] " + source_ + ": tensor " + std::string(name) + " was released");
+  }
+  return table_.matrix(name, source_);
+}
+
+void MemoryCheckpoint::release(std::string_view name) const {
+  const auto at = bytes_.find(name);
+  if (frees_ && at != bytes_.end()) std::vector<std::byte>().swap(at->second);
 }
 
 Result<std::string> MemoryCheckpoint::side_file(std::string_view name) const {

@@ -26,6 +26,10 @@ class MemoryCheckpoint : public Checkpoint {
   /// Adds values rounded once to `type` (f32, f16, bf16).
   Status add_values(std::string name, std::vector<int64_t> shape, DType type, std::span<const float> values);
 
+  /// From now on release() gives a tensor's memory back, and matrix() of it is an error: for large models
+  /// that are packed once.
+  void free_when_released() { frees_ = true; }
+
   void set_config(Json config) { config_ = std::move(config); }
   void set_side_file(std::string name, std::string text) { side_files_[std::move(name)] = std::move(text); }
 
@@ -33,8 +37,8 @@ class MemoryCheckpoint : public Checkpoint {
   std::string source() const override { return source_; }
   const Json& config() const override { return config_; }
   std::span<const TensorEntry> tensors() const override { return table_.entries(); }
-  Result<EncodedMatrix> matrix(std::string_view name) const override { return table_.matrix(name, source_); }
-  void release(std::string_view) const override {}
+  Result<EncodedMatrix> matrix(std::string_view name) const override;
+  void release(std::string_view name) const override;
   Result<std::string> side_file(std::string_view name) const override;
 
  private:
@@ -43,7 +47,9 @@ class MemoryCheckpoint : public Checkpoint {
   std::string source_;
   Json config_ = Json::object();
   std::map<std::string, std::string, std::less<>> side_files_;
-  std::vector<std::vector<std::byte>> bytes_;  // the table points into these
+  /// By name; the table points into these. Emptied by release().
+  mutable std::map<std::string, std::vector<std::byte>, std::less<>> bytes_;
+  bool frees_ = false;
   TensorTable table_;
 };
 

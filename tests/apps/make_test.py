@@ -1,6 +1,8 @@
 """skua synth and skua quantize: what they write, that it loads, what they refuse."""
 
 import json
+import resource
+import signal
 import unittest
 
 from harness import ProgramTest
@@ -8,6 +10,20 @@ from harness import ProgramTest
 CONFIG = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
           "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 96, "rms_norm_eps": 1e-5,
           "max_position_embeddings": 256, "tie_word_embeddings": True}
+
+
+EXPERTS = {"model_type": "qwen3_moe", "moe_intermediate_size": 64, "num_experts": 4, "num_experts_per_tok": 2,
+           "norm_topk_prob": True, "head_dim": 16, "hidden_act": "silu"}
+LATENT = {"model_type": "deepseek_v2", "moe_intermediate_size": 64, "n_routed_experts": 4, "n_shared_experts": 1,
+          "num_experts_per_tok": 2, "first_k_dense_replace": 1, "num_key_value_heads": 4, "q_lora_rank": None,
+          "kv_lora_rank": 64, "qk_nope_head_dim": 32, "qk_rope_head_dim": 32, "v_head_dim": 32, "hidden_act": "silu",
+          "norm_topk_prob": False, "topk_method": "greedy", "scoring_func": "softmax"}
+
+
+def small_files_only():
+    """A write that goes past 100 kB fails, as on a full disk."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 
 
 class Make(ProgramTest):
@@ -35,6 +51,33 @@ class Make(ProgramTest):
                                     "--json"))
         self.assertEqual(out["model_type"], "llama")
         self.assertTrue(any("affine8" in op["kernel"] for op in out["decode_ops"]), out["decode_ops"])
+
+    def test_experts_and_latent_attention_are_made(self):
+        stacked = "model.layers.1.mlp.switch_mlp.down_proj.weight"
+        for more in (EXPERTS, LATENT):
+            name = more["model_type"]
+            config = self.config(**more)
+            for quant in ("4", "none"):
+                out = json.loads(self.reply("bench", config, "--in-memory", "--quant", quant, "--group", "32", "-p", "4",
+                                            "-n", "3", "-r", "1", "--compute", "f32", "--json"))
+                self.assertEqual(out["model_type"], name)
+            self.reply("synth", config, "--group", "32", "--out", self.root / name)
+            types = self.types(self.root / name)
+            self.assertEqual(types[stacked], "affine4g32:bf16")
+            self.assertEqual(types["model.layers.1.mlp.gate.weight"], "BF16")  # the router
+            self.reply("bench", self.root / name, "-p", "4", "-n", "3", "-r", "1")
+        self.assertEqual(types["model.layers.0.self_attn.unembed_out.weight"], "BF16")
+
+    def test_a_failed_write_leaves_nothing(self):
+        config = self.config(vocab_size=4096)
+        self.refused(1, "synth", config, "--quant", "none", "--out", self.root / "full", says=["model.safetensors"],
+                     preexec_fn=small_files_only)
+        self.assertFalse((self.root / "full").exists())
+        self.reply("synth", config, "--quant", "none", "--out", self.root / "whole")
+        self.refused(1, "quantize", self.root / "whole", "--group", "32", "--out", self.root / "full",
+                     says=["model.safetensors"], preexec_fn=small_files_only)
+        self.assertFalse((self.root / "full").exists())
+        self.assertTrue((self.root / "whole" / "model.safetensors").exists())
 
     def test_refusals(self):
         config = self.config()
