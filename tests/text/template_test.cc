@@ -145,6 +145,14 @@ TEST(ChatTemplate, RandomAndAutoescapeAreRefusedByNameAndDoIsUnknownAsInTransfor
   EXPECT_THAT(failure("{% do 1 %}").message(), HasSubstr("unknown tag 'do'"));
 }
 
+TEST(ChatTemplate, TextMarkedAsSafeEscapesWhatIsAddedToItOrIsRefused) {
+  EXPECT_EQ(render("{{ '<a>' + ('<b>'|safe) }}"), "&lt;a&gt;<b>");
+  EXPECT_EQ(render("{{ '<a>' ~ ('<b>'|safe) }}"), "<a><b>");
+  EXPECT_THAT(failure("\n{{ ('%s'|safe) % '<' }}").message(),
+              AllOf(HasSubstr("line 2"), HasSubstr("escaped")));
+  EXPECT_THAT(failure("{{ ('a'|safe).replace('a', '<') }}").message(), HasSubstr("'replace'"));
+}
+
 TEST(ChatTemplate, ALoopsConditionSeesWhatItsBodyChanged) {
   EXPECT_EQ(render("{% set ns = namespace(c=0) %}{% for i in [3, 1, 2] if ns.c < 2 %}{% set ns.c = ns.c + 1 "
                    "%}{{ i }}{% endfor %}"),

@@ -60,6 +60,7 @@ bool own_item(const Value& base, const Value& key, Value& out) {
   size_t pos = 0;
   for (int64_t n = 0; n < i; ++n) pos += text::utf8_length(s[pos]);
   out = Value::string(s.substr(pos, text::utf8_length(s[pos])));
+  if (base.is_escaped()) out = out.marked_escaped();
   return true;
 }
 
@@ -136,7 +137,8 @@ Result<Value> Runtime::slice(const Value& base, const Value& start, const Value&
       out.push_back(chars[static_cast<size_t>(i)]);
       if (b.step > static_cast<int64_t>(chars.size()) || -b.step > static_cast<int64_t>(chars.size())) break;
     }
-    return make_string(text::to_utf8(out));
+    SKUA_ASSIGN_OR_RETURN(const Value made, make_string(text::to_utf8(out)));
+    return base.is_escaped() ? made.marked_escaped() : made;
   }
   const bool sliceable = base.has_flavor(Flavor::kList) || base.has_flavor(Flavor::kTuple) ||
                          base.has_flavor(Flavor::kGroup) || base.has_flavor(Flavor::kRange);

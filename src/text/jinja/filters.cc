@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "text/jinja/escaped.h"
+
 namespace skua::jinja {
 
 Builtin find_filter(std::string_view name) {
@@ -33,7 +35,7 @@ Result<Value> Runtime::filter(const std::string& name, const Value& v, Args& arg
   if (function == nullptr) return type_error("no filter named '" + name + "'");
   if (takes_nothing(name) && !(args.positional.empty() && args.keyword.empty()))
     return type_error("takes no arguments");
-  return function(*this, v, args);
+  return filter_escaped(*this, name, function, v, args);
 }
 
 AttributePath AttributePath::of(const Value& v) {

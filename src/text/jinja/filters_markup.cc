@@ -42,7 +42,8 @@ R xml_attributes(Runtime& runtime, const Value& v, Args& args) {
     }
     SKUA_ASSIGN_OR_RETURN(const std::string text, runtime.text_of(value));
     if (!out.empty()) out += ' ';
-    out += escape_html(key.as_string()) + "=\"" + escape_html(text) + "\"";
+    out += key.is_escaped() ? key.as_string() : escape_html(key.as_string());
+    out += "=\"" + (value.is_escaped() ? text : escape_html(text)) + "\"";
     SKUA_RETURN_IF_ERROR(runtime.step(1 + text.size() / 1024));
   }
   if (b.flag(0, true) && !out.empty()) out.insert(out.begin(), ' ');

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "text/jinja/escaped.h"
 #include "text/jinja/runtime.h"
 #include "text/utf8.h"
 
@@ -86,7 +87,8 @@ Result<Value> repeat(Runtime& runtime, const Value& v, int64_t times) {
     std::string out;
     out.reserve(s.size() * n);
     for (uint64_t i = 0; i < n && !s.empty(); ++i) out += s;
-    return Value::string(std::move(out));
+    const Value made = Value::string(std::move(out));
+    return v.is_escaped() ? made.marked_escaped() : made;
   }
   const auto& items = v.as_sequence().items;
   if (n > 0 && items.size() > (uint64_t{1} << 30) / n)
@@ -99,6 +101,7 @@ Result<Value> repeat(Runtime& runtime, const Value& v, int64_t times) {
 
 Result<Value> add_others(Runtime& runtime, const Value& a, const Value& b) {
   if (a.is_string() && b.is_string()) {
+    if (a.is_escaped() || b.is_escaped()) return add_escaped(runtime, a, b);
     SKUA_RETURN_IF_ERROR(runtime.charge(a.as_string().size() + b.as_string().size()));
     return Value::string(a.as_string() + b.as_string());
   }
@@ -120,6 +123,7 @@ Result<Value> Runtime::binary(std::string_view sign, const Value& a, const Value
     if ((a.is_string() || is_plain_list(a)) && b.is_integral()) return repeat(*this, a, b.as_int());
     if ((b.is_string() || is_plain_list(b)) && a.is_integral()) return repeat(*this, b, a.as_int());
   }
+  if (sign == "%" && a.is_escaped()) return type_error("% with escaped text before it is not supported");
   if (sign == "%" && a.is_string()) {
     SKUA_ASSIGN_OR_RETURN(std::string out, format_percent(*this, a.as_string(), b));
     return make_string(std::move(out));

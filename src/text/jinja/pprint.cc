@@ -34,6 +34,7 @@ class Pretty {
   Status format(const Value& v, int64_t indent, int64_t allowance, int level) {
     SKUA_ASSIGN_OR_RETURN(const std::string flat, repr(v));
     if (static_cast<int64_t>(text::count_chars(flat)) <= kWidth - indent - allowance) return put(flat);
+    if (v.is_escaped()) return put(flat);  // prints by a rule of its own
     if (v.is_string()) return format_string(v.as_string(), indent, allowance, level + 1);
     if (v.is_dict()) return format_dict(v.as_dict(), indent, allowance + 1, level + 1);
     if (is_list(v)) return format_items(v, "[", "]", indent, allowance, level + 1);

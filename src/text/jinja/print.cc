@@ -96,7 +96,9 @@ void append_repr(std::string& out, const Value& v) {
       out += "Undefined";
       break;
     case Value::Kind::kString:
+      if (v.is_escaped()) out += "Markup(";
       append_string_repr(out, v.as_string());
+      if (v.is_escaped()) out += ')';
       break;
     case Value::Kind::kSequence:
       append_sequence(out, v.as_sequence());

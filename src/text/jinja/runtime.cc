@@ -1,6 +1,8 @@
 // Limits, argument binding, bound functions.
 #include "text/jinja/runtime.h"
 
+#include "text/jinja/escaped.h"
+
 namespace skua::jinja {
 namespace {
 
@@ -12,7 +14,8 @@ class BoundFunction : public Object {
   bool attribute(Runtime&, std::string_view, Value&) override { return false; }
   bool callable() const override { return true; }
   Result<Value> call(Runtime& runtime, Args& args) override {
-    auto result = function_(runtime, self_, args);
+    auto result = self_.is_escaped() ? call_on_escaped(runtime, name_, function_, self_, args)
+                                     : function_(runtime, self_, args);
     if (result.ok()) return result;
     const std::string& message = result.status().message();
     if (message.starts_with('[')) return result;

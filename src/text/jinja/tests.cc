@@ -24,7 +24,7 @@ R is_false(Runtime&, const Value& v, Args&) { return v.is_bool() && v.as_int() =
 R is_callable(Runtime&, const Value& v, Args&) {
   return v.is_undefined() || (v.is_object() && v.as_object().callable());
 }
-R is_escaped(Runtime&, const Value&, Args&) { return false; }
+R is_escaped(Runtime&, const Value& v, Args&) { return v.is_escaped(); }
 R is_iterable(Runtime&, const Value& v, Args&) {
   return v.is_sequence() || v.is_dict() || v.is_string() || v.is_undefined();
 }

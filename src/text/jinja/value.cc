@@ -52,6 +52,12 @@ Value Value::string(std::string s) {
   return v;
 }
 
+Value Value::marked_escaped() const {
+  Value v = *this;
+  v.escaped_ = v.is_string();
+  return v;
+}
+
 Value Value::sequence(std::vector<Value> items, Flavor flavor) {
   Value v;
   v.kind_ = Kind::kSequence;

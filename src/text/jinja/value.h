@@ -68,6 +68,10 @@ class Value {
   bool is_dict() const { return kind_ == Kind::kDict; }
   bool is_object() const { return kind_ == Kind::kObject; }
   bool has_flavor(Flavor flavor) const;
+  /// A string that `safe` or `escape` made: what meets it gets escaped (escaped.h).
+  bool is_escaped() const { return escaped_; }
+  /// This string, so marked.
+  Value marked_escaped() const;
 
   // Each accessor asks for the kind it names.
   int64_t as_int() const { return int_; }                                                // integral
@@ -88,6 +92,7 @@ class Value {
 
  private:
   Kind kind_ = Kind::kNone;
+  bool escaped_ = false;
   union {
     int64_t int_ = 0;
     double double_;
