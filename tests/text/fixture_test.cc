@@ -4,9 +4,11 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "text/base64.h"
 #include "text/chat_template.h"
 #include "text/detokenizer.h"
 #include "text/tokenizer.h"
+#include "text/vocab_files.h"
 
 namespace skua {
 namespace {
@@ -113,6 +115,43 @@ TEST(TemplateFixture, RandomTemplatesGiveTheTextsOfTheReference) {
   for (const Json& row : fixture.items()) {
     expect_row(row.find("template")->as_string(), *row.find("variables"), row);
   }
+}
+
+void expect_rows(const Tokenizer& tokenizer, const Json& rows) {
+  ASSERT_GE(rows.size(), 9u);
+  for (const Json& row : rows.items()) {
+    const std::string& text = row.find("in")->as_string();
+    const auto ids = tokenizer.encode(text);
+    ASSERT_TRUE(ids.ok()) << ids.status().message();
+    EXPECT_EQ(std::vector<int64_t>(ids->begin(), ids->end()), integers(*row.find("ids"))) << text;
+    if (const Json* decoded = row.find("text")) {
+      EXPECT_EQ(tokenizer.decode(*ids), decoded->as_string()) << text;
+    }
+  }
+}
+
+TEST(OtherFiles, SentencePieceModelsOfBothTypesGiveTheIdsOfTheReference) {
+  const Json fixture = read("other_files.json");
+  for (const auto& [kind, model] : fixture.find("sentencepiece")->members()) {
+    const auto bytes = text::decode_base64(model.find("model")->as_string());
+    ASSERT_TRUE(bytes.ok());
+    const auto tokenizer = load_sentencepiece(*bytes);
+    ASSERT_TRUE(tokenizer.ok()) << kind << ": " << tokenizer.status().message();
+    expect_rows(**tokenizer, *model.find("cases"));
+  }
+}
+
+TEST(OtherFiles, TiktokenListsGiveTheIdsOfTheReference) {
+  const Json fixture = read("other_files.json");
+  const Json& file = *fixture.find("tiktoken");
+  TiktokenOptions options;
+  options.pattern = file.find("pattern")->as_string();
+  for (const auto& [token, id] : file.find("special")->members()) {
+    options.special.emplace_back(token, static_cast<int32_t>(id.as_int()));
+  }
+  const auto tokenizer = load_tiktoken(file.find("list")->as_string(), options);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  expect_rows(**tokenizer, *file.find("cases"));
 }
 
 TEST(TemplateFixture, NamesBlocksAndPprintMeanWhatTheyMeanInJinja2) {

@@ -73,6 +73,32 @@ def chats():
     write("random_templates.json", rows[:300])
 
 
+def other_files():
+    """A SentencePiece model of each type, and a tiktoken list, with what the libraries that define them say."""
+    import base64
+    import io
+
+    import sentencepiece
+    import tiktoken
+    cases = ["", "the thing", "  the  thin  ", "isn't it 123", "\u4f60\u597d\u4e16\u754c", "caf\u00e9 cafe\u0301", "\U0001f336 tea", "a\n\nb", "\ufb01 \u00bd"]
+    models = {}
+    for kind in ("bpe", "unigram"):
+        made = io.BytesIO()
+        sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(vocab_merges.CORPUS), model_writer=made, vocab_size=400, model_type=kind,
+                                                 byte_fallback=True, normalization_rule_name="identity",
+                                                 hard_vocab_limit=False, minloglevel=2, num_threads=1)
+        judge = sentencepiece.SentencePieceProcessor(model_proto=made.getvalue())
+        models[kind] = {"model": base64.b64encode(made.getvalue()).decode(),
+                        "cases": [{"in": t, "ids": judge.encode(t), "text": judge.decode(judge.encode(t))} for t in cases]}
+    pieces = [bytes([i]) for i in range(256)] + [b"th", b"the", b" the", b"in", b"thin", b"12"]
+    ranks = {piece: i for i, piece in enumerate(pieces)}
+    special = {"<|end|>": len(ranks)}
+    judge = tiktoken.Encoding("small", pat_str=vocabularies.QWEN, mergeable_ranks=ranks, special_tokens=special)
+    listed = "".join(f"{base64.b64encode(piece).decode()} {rank}\n" for piece, rank in ranks.items())
+    rows = [{"in": t, "ids": judge.encode(t, allowed_special="all")} for t in [*cases, "the<|end|> thin"]]
+    write("other_files.json", {"sentencepiece": models, "tiktoken": {"list": listed, "pattern": vocabularies.QWEN, "special": special, "cases": rows}})
+
+
 def pre_tokenizers():
     cases = ["1234567 12 123456 x1234 12.5", "IMGIMGABZ <sentinel:12>    x\t\n  ", "don't we'LL 'S x'd", " a  b \n\n c\r\n\t",
              "n\u0065\u0301e \u0939\u093f\u0902\u0926\u0940", "\u4f60\u597d\u3001abc\u4e16\u754c\u30ab\u30ca 12\u4e07", "f(x)|{y}->z!?... #tag$%^`~", "a/b//c\n/d\n"]
@@ -114,6 +140,7 @@ if __name__ == "__main__":
     tokenizers()
     pairs()
     chats()
+    other_files()
     pre_tokenizers()
     scopes()
     filters()

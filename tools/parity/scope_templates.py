@@ -87,7 +87,7 @@ MARKED = ["'<a>' + ('b'|safe)", "('b'|safe) + '<a>'", "('b'|e) ~ '<a>'", "['<'|e
           "[('a b'|safe).split()]", "[('ab'|safe)[0], ('ab'|safe)[::-1], ('ab'|safe)|first, ('ab'|safe)|last]", "[' a '|safe|trim, 'a'|safe|upper, 'a'|e|title]",
           "[('a\\nb'|safe)|indent(2), ('a b c d'|safe)|truncate(5)]", "[('x'|safe).join(['a', 'b'])]", "{'k': 'v'|safe}|tojson", "('a'|safe) == 'a'",
           "['a' * 90, ('a b ' * 30)|safe]|pprint", "(1|safe) + '&'", "'%s' % ('<'|safe) + '<'", "['a'|safe|string, 'a'|safe|list, 'a'|safe|replace('a', '<')]",
-          "('b'|safe) + 1", "{'a': '<'|safe, 'b': '<'}|xmlattr", "[('a<'|safe)|striptags, ('a'|safe)|center(5), ('a'|safe).center(5)]"]
+          "[('b'|safe) % [1]]", "('b'|safe) + 1", "{'a': '<'|safe, 'b': '<'}|xmlattr", "[('a<'|safe)|striptags, ('a'|safe)|center(5), ('a'|safe).center(5)]"]
 TEMPLATES += ["{{ %s }}" % each for each in MARKED]
 LONG = "the quick brown fox jumps over the lazy dog and " * 6 + "end"
 BIG = {

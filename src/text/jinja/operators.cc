@@ -123,10 +123,12 @@ Result<Value> Runtime::binary(std::string_view sign, const Value& a, const Value
     if ((a.is_string() || is_plain_list(a)) && b.is_integral()) return repeat(*this, a, b.as_int());
     if ((b.is_string() || is_plain_list(b)) && a.is_integral()) return repeat(*this, b, a.as_int());
   }
-  if (sign == "%" && a.is_escaped()) return type_error("% with escaped text before it is not supported");
   if (sign == "%" && a.is_string()) {
+    if (a.is_escaped() && a.as_string().find('%') != std::string::npos)
+      return type_error("% with a format that is marked as escaped is not supported");
     SKUA_ASSIGN_OR_RETURN(std::string out, format_percent(*this, a.as_string(), b));
-    return make_string(std::move(out));
+    SKUA_ASSIGN_OR_RETURN(const Value made, make_string(std::move(out)));
+    return a.is_escaped() ? made.marked_escaped() : made;
   }
   return bad_operands(sign, a, b);
 }
