@@ -5,7 +5,9 @@
 #include "base/json.h"
 #include "ir/graph.h"
 #include "skua/bench_measure.h"
+#include "skua/bench_mla.h"
 #include "skua/commands.h"
+#include "skua/latent_report.h"
 #include "skua/model_source.h"
 #include "skua/synth.h"
 #include "skua/terminal.h"
@@ -86,6 +88,7 @@ std::string as_json(const Engine& engine, const OptionValues& options, const Mea
   out.set("weight_bytes_per_second", weight_speed(m));
   out.set("memory_read_bytes_per_second", m.memory_speed);
   out.set("share_of_memory_speed", m.memory_speed > 0 ? Json(weight_speed(m) / m.memory_speed) : Json());
+  out.set("latents", latent_json(engine.latent_counters()));
   out.set("decode_ops", ops_json(m.decode_ops, m.memory_speed));
   out.set("prompt_ops", ops_json(m.prompt_ops, m.memory_speed));
   return out.dump(2) + "\n";
@@ -116,6 +119,7 @@ std::string as_table(const Engine& engine, const OptionValues& options, const Me
   }
   out += "\nmemory   " + human_bytes(m.peak_bytes) + " at most, weights " +
          human_bytes(engine.memory().weight_bytes) + "\n";
+  for (const std::string& text : latent_lines(engine.latent_counters())) out += "latents  " + text + "\n";
   return out + ops_table("decode, one step", m.decode_ops, m.memory_speed) +
          ops_table("prompt, one step", m.prompt_ops, m.memory_speed);
 }
@@ -132,6 +136,8 @@ Result<std::unique_ptr<Engine>> open_synthetic(const OptionValues& options, cons
 
 Exit bench_command(const CommandInput& input) {
   const OptionValues& options = input.options;
+  if (!options.given(Opt::kModel) && input.arguments == std::vector<std::string>{"mla"})
+    return bench_mla(options);
   EngineOptions engine_settings = engine_options(options);
   const int64_t needed = options.integer(Opt::kPromptTokens) + options.integer(Opt::kGenTokens);
   const bool together = options.integer(Opt::kSequences) > 1;

@@ -5,8 +5,8 @@ namespace skua {
 namespace {
 
 const std::vector<Opt> kWhere = {Opt::kHome, Opt::kVerbose};
-const std::vector<Opt> kEngine = {Opt::kContext, Opt::kThreads, Opt::kBackend,
-                                  Opt::kCompute, Opt::kIsa,     Opt::kAllowUnknownConfig};
+const std::vector<Opt> kEngine = {Opt::kContext, Opt::kThreads,    Opt::kBackend,           Opt::kCompute,
+                                  Opt::kIsa,     Opt::kMlaPrefill, Opt::kAllowUnknownConfig};
 const std::vector<Opt> kSampling = {Opt::kMaxTokens,   Opt::kTemperature, Opt::kTopK,
                                     Opt::kTopP,        Opt::kMinP,        Opt::kRepetitionPenalty,
                                     Opt::kRepeatLastN, Opt::kSeed,        Opt::kStop};
@@ -34,6 +34,13 @@ constexpr std::string_view kBatchDetails =
     "interrupted run goes on where it was; lines with errors are tried again.\n";
 constexpr std::string_view kModelDetails =
     "MODEL is a file or folder, a name that skua list shows, or ORG/NAME in a Hugging Face cache.\n";
+constexpr std::string_view kBenchDetails =
+    "MODEL is a file or folder, a name that skua list shows, or ORG/NAME in a Hugging Face cache.\n"
+    "skua bench mla measures no model but decoding over latent rows, three ways: decompressed, absorbed, "
+    "and\n"
+    "absorbed with splits dealt to threads, at contexts of 4096, 16384 and 32768 and batches of 1 and 4\n"
+    "(--context and --sequences choose one; --threads, --isa, --repeat and --json count too). Each row is\n"
+    "checked against float64 before it is timed. A model that is called mla needs -m.\n";
 constexpr std::string_view kSynthDetails =
     "CONFIG is a config.json, a folder with one, or the name of a known geometry (a wrong name lists them).\n"
     "Equal seeds give equal bytes.\n";
@@ -56,7 +63,7 @@ std::span<const Command> all_commands() {
       {"inspect", "[MODEL]", "Shows what a model is: config, tensors, memory, plan.", kModelDetails, 1,
        join({{Opt::kModel, Opt::kTensors, Opt::kPlan, Opt::kDot, Opt::kTokens, Opt::kJson}, kEngine, kWhere}),
        inspect_command},
-      {"bench", "[MODEL]", "Measures prompt and decode speed.", kModelDetails, 1,
+      {"bench", "[MODEL]", "Measures prompt and decode speed.", kBenchDetails, 1,
        join({{Opt::kModel, Opt::kPromptTokens, Opt::kGenTokens, Opt::kRepeat, Opt::kSequences, Opt::kJson,
               Opt::kInMemory, Opt::kQuant, Opt::kGroup, Opt::kSeed},
              kEngine,

@@ -62,7 +62,8 @@ Status add_model_facts(std::unique_ptr<Checkpoint> file, const EngineOptions& op
                         import_checkpoint(std::move(file), options.config_policy, notices));
   for (const std::string& notice : notices) log_warning(notice);
   SKUA_ASSIGN_OR_RETURN(const auto model, parse_model(checkpoint->config(), options.config_policy));
-  SKUA_ASSIGN_OR_RETURN(const auto backend, make_backend({options.backend, options.compute, options.isa, 1}));
+  SKUA_ASSIGN_OR_RETURN(const auto backend, make_backend({options.backend, options.compute, options.isa,
+                                                          options.mla_prefill, 1}));
   SKUA_ASSIGN_OR_RETURN(const Graph graph, model->build(backend->numerics()));
   out.model = model->info();
   SKUA_ASSIGN_OR_RETURN(out.context, resolve_context(options.context, out.model.max_context));

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "engine/load.h"
 #include "engine/runner.h"
+#include "skua/latent_report.h"
 #include "skua/terminal.h"
 
 namespace skua {
@@ -79,6 +80,7 @@ EngineOptions engine_options(const OptionValues& options) {
   out.backend = options.text(Opt::kBackend);
   out.compute = options.text(Opt::kCompute);
   out.isa = options.text(Opt::kIsa);
+  out.mla_prefill = options.text(Opt::kMlaPrefill);
   out.n_threads = static_cast<int32_t>(options.integer(Opt::kThreads));
   out.context = static_cast<int32_t>(options.integer(Opt::kContext));
   out.cache_tokens = static_cast<int32_t>(options.integer(Opt::kCacheTokens));
@@ -111,6 +113,10 @@ Result<std::unique_ptr<Engine>> load_engine(const OptionValues& options, const s
     report_load(**engine, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
   return engine;
+}
+
+void report_latents(const Engine& engine) {
+  for (const std::string& text : latent_lines(engine.latent_counters())) log_info(line("latents", text));
 }
 
 }  // namespace skua

@@ -27,4 +27,7 @@ EngineOptions engine_options(const OptionValues& options);
 Result<std::unique_ptr<Engine>> load_engine(const OptionValues& options, const std::string& model,
                                             const EngineOptions& engine);
 
+/// With --verbose: which paths latent attention took since the engine was opened, over all layers.
+void report_latents(const Engine& engine);
+
 }  // namespace skua

@@ -127,6 +127,7 @@ Exit perplexity_command(const CommandInput& input) {
   if (!ids.ok()) return fail(ids.status());
   const auto score = score_ids(**engine, *ids, static_cast<size_t>(window));
   if (!score.ok()) return fail(score.status());
+  report_latents(**engine);
   const double mean = score->nll / static_cast<double>(score->n_judged);
   const double top1 = static_cast<double>(score->n_top1) / static_cast<double>(score->n_judged);
   if (options.flag(Opt::kJson)) {

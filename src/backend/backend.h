@@ -92,6 +92,22 @@ struct BoundStep {
   std::byte* const* operands = nullptr;
 };
 
+/// What one way of doing latent attention has done: tokens it served and latent rows it fetched from the cache,
+/// both summed over layers and steps. A row that serves several heads or tokens in one visit counts once.
+struct LatentPath {
+  uint64_t tokens = 0, rows = 0, bytes = 0;
+};
+
+/// By path. A token of a sequence that brings one token to a step is "decode", of a longer one "prefill".
+struct LatentCounters {
+  LatentPath decode;        // absorbed; one thread walks all rows
+  LatentPath split_decode;  // absorbed; splits of 256 rows dealt to threads, then merged
+  LatentPath prefill;       // absorbed: the exact mode
+  LatentPath fast_prefill;  // decompressed
+  LatentPath sparse;        // absorbed, over chosen rows alone
+  uint64_t merges = 0;      // results of splits, of one head each, that split_decode merged
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -126,6 +142,9 @@ class Backend {
 
   /// Copies between two places of the backend's memory; returns when the bytes have arrived.
   virtual Status copy(std::byte* to, const std::byte* from, uint64_t bytes) = 0;
+
+  /// Since the backend was made; all zero on backends that do not count.
+  virtual LatentCounters latent_counters() const { return {}; }
 
   /// Runs steps in the given order and returns when their results can be read.
   virtual Status run(std::span<const BoundStep> steps, std::span<const uint32_t> order) = 0;

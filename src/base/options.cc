@@ -162,6 +162,18 @@ constexpr OptionInfo kOptions[] = {
      .initial = "auto",
      .choices = "auto,avx2,avx512",
      .help = "instructions of the cpu backend"},
+    {.id = Opt::kMlaPrefill,
+     .name = "mla-prefill",
+     .value = "HOW",
+     .type = kChoice,
+     .initial = "exact",
+     .choices = "exact,fast",
+     .help =
+         "latent attention over prompts: exact is absorbed everywhere, one arithmetic; fast decompresses "
+         "keys and values for steps with many tokens of a prompt. With fast a reply still does not depend "
+         "on threads, on the run, on speculation, or on sequences that decode beside it; it may depend on "
+         "how the prompt was cut into steps (other prompts at the same time, preemption) and on prefix "
+         "hits. Saved states of the two do not mix"},
     {.id = Opt::kAllowUnknownConfig,
      .name = "allow-unknown-config",
      .type = kFlag,

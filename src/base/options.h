@@ -37,6 +37,7 @@ enum class Opt : uint8_t {
   kBackend,
   kCompute,
   kIsa,
+  kMlaPrefill,
   kAllowUnknownConfig,
   kHome,
   kJson,

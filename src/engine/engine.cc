@@ -13,6 +13,7 @@
 #include "engine/runner.h"
 #include "engine/state_file.h"
 #include "engine/text_setup.h"
+#include "models/latent_bytes.h"
 #include "models/text_part.h"
 
 namespace skua {
@@ -117,7 +118,8 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   EngineOptions& o = impl->options;
   if (o.n_threads == 0) o.n_threads = available_cpus();
   SKUA_RETURN_IF_ERROR(check_options(o));
-  SKUA_ASSIGN_OR_RETURN(impl->backend, make_backend({o.backend, o.compute, o.isa, o.n_threads}));
+  SKUA_ASSIGN_OR_RETURN(impl->backend,
+                        make_backend({o.backend, o.compute, o.isa, o.mla_prefill, o.n_threads}));
   SKUA_ASSIGN_OR_RETURN(impl->text, load_text(*checkpoint));
   std::vector<std::string> notices;
   SKUA_ASSIGN_OR_RETURN(impl->checkpoint, import_checkpoint(std::move(checkpoint), o.config_policy, notices));
@@ -127,6 +129,9 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
                         load_model(*impl->checkpoint, *impl->backend, o.config_policy, progress, o.context));
   std::vector<std::string>& warnings = impl->model.report.warnings;
   warnings.insert(warnings.begin(), notices.begin(), notices.end());
+  if (o.mla_prefill == "fast" && !latent_sizes(impl->model.graph)) {
+    warnings.push_back("--mla-prefill fast changes nothing: this model has no latent attention");
+  }
   o.prefill_chunk = std::max(o.prefill_chunk, o.max_seqs);
   SKUA_ASSIGN_OR_RETURN(impl->runner,
                         Runner::create(impl->model, *impl->backend,
@@ -174,6 +179,7 @@ std::vector<StreamEvent> Engine::step() { return impl_->core->step(); }
 Status Engine::finish_trace() { return impl_->trace == nullptr ? ok_status() : impl_->trace->close(); }
 bool Engine::idle() const { return impl_->core->idle(); }
 const CoreCounters& Engine::counters() const { return impl_->core->counters(); }
+LatentCounters Engine::latent_counters() const { return impl_->backend->latent_counters(); }
 
 Result<int32_t> Engine::save_state(std::span<const int32_t> ids, const std::filesystem::path& path) {
   return skua::save_state(*impl_->runner, ids, path);

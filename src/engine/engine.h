@@ -26,6 +26,7 @@ struct EngineOptions {
   std::string backend = "cpu";   // "cpu" or "ref"
   std::string compute = "auto";  // "auto", "f32" or "native" (cpu), "f64" or "rounded" (ref)
   std::string isa = "auto";      // cpu: "auto", "avx2", "avx512"
+  std::string mla_prefill = "exact";  // "exact", "fast": see MlaPrefill
   int32_t n_threads = 0;         // 0 = one per available CPU
   int32_t context = 0;           // tokens a sequence may hold; 0 = the model's own limit, at most 8192
   int32_t max_seqs = 1;          // sequences held at once
@@ -95,6 +96,7 @@ class Engine {
   bool idle() const;
 
   const CoreCounters& counters() const;
+  LatentCounters latent_counters() const;
 
   /// Text of the plan for a step of `n_tokens` tokens of one sequence.
   enum class PlanFormat : uint8_t { kText, kDot };

@@ -143,6 +143,11 @@ ValueId GraphBuilder::mla_attention(std::string_view label, ValueId q_latent, Va
   return emit(label, attention, std::move(inputs), storage);
 }
 
+ValueId GraphBuilder::mla_fast_attention(std::string_view label, ValueId q_nope, ValueId q_pe,
+                                         MlaFastAttention attention, DType storage) {
+  return emit(label, attention, {q_nope, q_pe}, storage);
+}
+
 ValueId GraphBuilder::index_select(std::string_view label, std::vector<ValueId> inputs, IndexSelect select) {
   return emit(label, select, std::move(inputs), DType::kF32);
 }

@@ -62,6 +62,8 @@ class GraphBuilder {
   ValueId head_linear(std::string_view label, ValueId x, HeadLinear linear, DType storage);
   ValueId mla_attention(std::string_view label, ValueId q_latent, ValueId q_pe, MlaAttention attention,
                         DType storage, std::optional<ValueId> chosen = std::nullopt);
+  ValueId mla_fast_attention(std::string_view label, ValueId q_nope, ValueId q_pe, MlaFastAttention attention,
+                             DType storage);
   ValueId index_select(std::string_view label, std::vector<ValueId> inputs, IndexSelect select);
   ValueId causal_conv(std::string_view label, ValueId x, CausalConv conv, DType storage);
   ValueId ssm1(std::string_view label, std::vector<ValueId> inputs, Ssm1 ssm, DType storage);

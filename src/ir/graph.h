@@ -121,12 +121,17 @@ struct Node {
   std::string label;  // "layers.3.attn.q"
 };
 
-/// Storage types of a graph's edges, chosen by the backend and the compute mode.
+/// How latent attention runs over prompts: absorbed like everything else, or decompressed (MlaFastAttention).
+enum class MlaPrefill : uint8_t { kExact, kFast };
+
+/// Storage types of a graph's edges, chosen by the backend and the compute mode; and the one choice of
+/// arithmetic that a family's build() makes.
 struct Numerics {
   DType residual = DType::kF32;
   DType matmul_input = DType::kF32;
   DType kv = DType::kF32;  // q, k, v and cache
   DType logits = DType::kF32;
+  MlaPrefill mla_prefill = MlaPrefill::kExact;
 };
 
 struct Graph {

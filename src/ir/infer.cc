@@ -179,6 +179,27 @@ struct Inference {
     return Types{{Lead::kTokens, in(0).width, storage}};
   }
 
+  Result<Types> operator()(const MlaFastAttention& op) const {
+    SKUA_RETURN_IF_ERROR(arity(2));
+    const CacheSlot& slot = graph.slot(op.slot);
+    if (slot.kind != SlotKind::kLatent || slot.n_kv_heads != 1 || op.n_heads < 1 || op.min_tokens < 1) {
+      return invalid_argument(
+          "[graph] mla_fast_attention needs heads and a latent slot with one row per token");
+    }
+    const WeightDecl &keys = graph.weight(op.up_keys), &values = graph.weight(op.up_values);
+    const int64_t n = op.n_heads, rank = slot.v_dim;
+    if (keys.rows != n * rank) return mismatch("rows of " + keys.name, n * rank, keys.rows);
+    if (values.cols != rank) return mismatch("columns of " + values.name, rank, values.cols);
+    if (values.rows % n != 0)
+      return mismatch("rows of " + values.name + " over the heads", 0, values.rows % n);
+    if (in(0).width != n * keys.cols)
+      return mismatch("heads x columns of " + keys.name, n * keys.cols, in(0).width);
+    if (in(1).width != n * slot.k_dim) {
+      return mismatch("heads x rotated dimensions", n * slot.k_dim, in(1).width);
+    }
+    return Types{{Lead::kTokens, values.rows, storage}};
+  }
+
   Status vector_of(const std::optional<WeightId>& id, int64_t size) const {
     if (!id) return ok_status();
     const WeightDecl& w = graph.weight(*id);

@@ -34,6 +34,7 @@ std::string_view op_name(const Op& op) {
                         [](const KvWrite&) { return "kv_write"; },
                         [](const Attention&) { return "attention"; },
                         [](const MlaAttention&) { return "mla_attention"; },
+                        [](const MlaFastAttention&) { return "mla_fast_attention"; },
                         [](const IndexSelect&) { return "index_select"; },
                         [](const CausalConv&) { return "causal_conv"; },
                         [](const Ssm1&) { return "ssm1"; },
@@ -110,6 +111,9 @@ std::vector<StepInput> step_inputs(const Op& op) {
                         [](const MlaAttention&) {
                           return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
                         },
+                        [](const MlaFastAttention&) {
+                          return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
+                        },
                         [](const IndexSelect&) {
                           return Inputs{kHeader, kTokenSeq, kSeqs, kPageTable};
                         },
@@ -154,6 +158,9 @@ std::vector<WeightId> op_weights(const Op& op) {
                  },
                  [&](const Attention& o) { append(out, o.sinks); },
                  [&](const HeadLinear& o) { out.push_back(o.weight); },
+                 [&](const MlaFastAttention& o) {
+                   out.insert(out.end(), {o.up_keys, o.up_values});
+                 },
                  [&](const CausalConv& o) {
                    out.push_back(o.weight);
                    append(out, o.bias);
@@ -187,7 +194,7 @@ std::vector<WeightId> op_weights(const Op& op) {
 
 bool reads_slot(const Op& op) {
   return std::holds_alternative<Attention>(op) || std::holds_alternative<MlaAttention>(op) ||
-         std::holds_alternative<IndexSelect>(op);
+         std::holds_alternative<MlaFastAttention>(op) || std::holds_alternative<IndexSelect>(op);
 }
 
 bool scans_slot(const Op& op) {
@@ -200,6 +207,7 @@ std::optional<SlotId> op_slot(const Op& op) {
   if (const auto* fused = std::get_if<RopeKvWrite>(&op)) return fused->write.slot;
   if (const auto* attention = std::get_if<Attention>(&op)) return attention->slot;
   if (const auto* latent = std::get_if<MlaAttention>(&op)) return latent->slot;
+  if (const auto* latent = std::get_if<MlaFastAttention>(&op)) return latent->slot;
   if (const auto* index = std::get_if<IndexSelect>(&op)) return index->slot;
   if (const auto* conv = std::get_if<CausalConv>(&op)) return conv->slot;
   if (const auto* scan = std::get_if<Ssm1>(&op)) return scan->slot;

@@ -125,6 +125,21 @@ struct MlaAttention {
   int32_t top_k = 0;  // 0: every earlier token
 };
 
+/// Latent attention from a head's own query to its own values: HeadLinear by `up_keys`, MlaAttention, HeadLinear
+/// by `up_values` in one op, so that a backend may do without the absorbed form where that is slow. A sequence
+/// of which the step brings `min_tokens` tokens or more is decompressed: every head's keys W_UK ckv and values
+/// W_UV ckv are made from the latent rows, then attended to as usual; others are absorbed. The value is the
+/// same, the arithmetic is not: which one a token gets depends on how its prompt was cut into steps.
+/// Inputs: q_nope [T, n_heads * nope], q_pe [T, n_heads * rope]. Output [T, n_heads * v_dim].
+struct MlaFastAttention {
+  SlotId slot;
+  WeightId up_keys;    // W_UK [n_heads * rank, nope]
+  WeightId up_values;  // W_UV [n_heads * v_dim, rank]
+  int32_t n_heads = 0;
+  float scale = 1.0f;
+  int32_t min_tokens = 1;
+};
+
 /// The earlier positions that a sparse attention looks at: those of the top_k largest index scores,
 /// ascending, -1 behind the last; all of them while there are no more than top_k. Equal scores: the lower
 /// position. score(key) = sum over heads of weights[head] * max(0, q_head . key); a positive common factor
@@ -369,7 +384,7 @@ struct RopeKvWrite {
 };
 
 using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
-                        MlaAttention, IndexSelect, CausalConv, Ssm1, Ssm2, GatedDelta, MoeRouter, MoeExperts,
+                        MlaAttention, MlaFastAttention, IndexSelect, CausalConv, Ssm1, Ssm2, GatedDelta, MoeRouter, MoeExperts,
                         ActMul, Activate, XIelu, Add, Mul, ScaleBy, ScaleColumns, Slice, WeightedSum, Cutoff,
                         MatchMagnitude, PositionScale, Softcap, Scale, GatherRows, AddRmsNorm, MultiLinear,
                         GatedLinear, RopeKvWrite>;

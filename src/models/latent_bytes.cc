@@ -16,6 +16,16 @@ const HeadLinear* head_linear_at(const Graph& graph, ValueId value, Side side) {
   return nullptr;
 }
 
+/// Sizes of a layer that attends from q_nope to values in one op.
+LatentSizes sizes_of(const Graph& graph, const MlaFastAttention& op) {
+  const CacheSlot& slot = graph.slot(op.slot);
+  return {.n_heads = op.n_heads,
+          .rank = slot.v_dim,
+          .rope = slot.k_dim,
+          .nope = graph.weight(op.up_keys).cols,
+          .v = graph.weight(op.up_values).rows / op.n_heads};
+}
+
 }  // namespace
 
 std::optional<LatentSizes> latent_sizes(const Graph& graph) {
@@ -23,6 +33,10 @@ std::optional<LatentSizes> latent_sizes(const Graph& graph) {
   for (const Node& node : graph.nodes) {
     if (const auto* select = std::get_if<IndexSelect>(&node.op); select != nullptr && !out) {
       out.emplace().index = graph.slot(select->slot).k_dim + graph.slot(select->slot).v_dim;
+    }
+    if (const auto* fast = std::get_if<MlaFastAttention>(&node.op)) {
+      if (!out) out = sizes_of(graph, *fast);
+      ++out->n_layers;
     }
     const auto* attention = std::get_if<MlaAttention>(&node.op);
     if (attention == nullptr) continue;

@@ -1,7 +1,9 @@
 // Wiring of absorbed latent attention.
 #include "models/mla.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "models/moe.h"
 #include "models/rope_scaling.h"
@@ -37,6 +39,37 @@ WeightId up_projection(GraphBuilder& b, const MlaSpec& m, const std::string& pre
   folded.first = m.nope_dim;
   const BlockSource apart{{prefix + ".unembed_out.weight"}, n, m.v_dim, rank};
   return b.weight({prefix + ".w_uv", n * m.v_dim, rank, {folded, apart}, DType::kBF16});
+}
+
+/// Tokens of a sequence in one step from which decompressing its whole context is less work than absorbing:
+/// it costs (nope + v) rank multiply-adds a key and head, once, and saves rank + rank - nope - v for each
+/// token.
+int32_t decompress_from(const MlaSpec& m) {
+  const int64_t saved = 2 * int64_t{m.kv_rank} - m.nope_dim - m.v_dim;
+  if (saved <= 0) return std::numeric_limits<int32_t>::max();
+  const int64_t cost = (int64_t{m.nope_dim} + m.v_dim) * m.kv_rank;
+  return static_cast<int32_t>(std::max<int64_t>((cost + saved - 1) / saved, 32));
+}
+
+/// The queries against the layer's latent slot, in the graph's arithmetic: [T, heads * v].
+ValueId attend(GraphBuilder& b, const MlaSpec& m, const std::string& p, SlotId slot, ValueId q_nope,
+               ValueId q_pe, std::optional<ValueId> chosen) {
+  const DType input = b.numerics().matmul_input, kv = b.numerics().kv;
+  const WeightId up_keys = up_projection(b, m, p, Half::kKeys);
+  const WeightId up_values = up_projection(b, m, p, Half::kValues);
+  if (b.numerics().mla_prefill == MlaPrefill::kFast) {
+    if (chosen) {
+      b.fail(
+          unsupported("[model] mla-prefill fast does not know attention to chosen tokens (index_topk); use "
+                      "mla-prefill exact"));
+    }
+    return b.mla_fast_attention("attend", q_nope, q_pe,
+                                {slot, up_keys, up_values, m.n_heads, m.scale, decompress_from(m)}, input);
+  }
+  const ValueId q_latent = b.head_linear("q_latent", q_nope, {up_keys, m.n_heads}, kv);
+  const ValueId mixed =
+      b.mla_attention("attend", q_latent, q_pe, {slot, m.n_heads, m.scale, m.index.top_k}, input, chosen);
+  return b.head_linear("values", mixed, {up_values, m.n_heads}, input);
 }
 
 constexpr float kIndexNormEps = 1e-6f;
@@ -146,14 +179,9 @@ ValueId mla_block(GraphBuilder& b, const MlaSpec& m, const std::string& prefix, 
   kpe = b.rope("k_rope", kpe, angles, {1, m.rope_dim, m.style}, kv);
   b.kv_write("latent", kpe, ckv, slot);
 
-  const ValueId q_latent =
-      b.head_linear("q_latent", q_nope, {up_projection(b, m, p, Half::kKeys), m.n_heads}, kv);
   std::optional<ValueId> chosen;
   if (m.index.top_k > 0) chosen = index_block(b, m, p, layer, x, q_in, angles);
-  const ValueId mixed =
-      b.mla_attention("attend", q_latent, q_pe, {slot, m.n_heads, m.scale, m.index.top_k}, input, chosen);
-  const ValueId values =
-      b.head_linear("values", mixed, {up_projection(b, m, p, Half::kValues), m.n_heads}, input);
+  const ValueId values = attend(b, m, p, slot, q_nope, q_pe, chosen);
   Linear out{b.weight(p + ".o_proj.weight", m.d_model, n * m.v_dim), std::nullopt};
   if (m.bias) out.bias = b.vector(p + ".o_proj.bias", m.d_model);
   return b.linear("o", values, out, f32);

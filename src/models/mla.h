@@ -1,6 +1,7 @@
 // Multi-head latent attention, absorbed: the one module of every family that has it. The cache holds, per
 // token, the normed latent and the rotated shared key; W_UK and W_UV are cut out of kv_b_proj at load and
-// stand on the query's and the output's side. The same arithmetic serves decode and prefill. Source:
+// stand on the query's and the output's side. The same arithmetic serves decode and prefill, unless the graph
+// is built for MlaPrefill::kFast. Source:
 // arXiv:2405.04434 (DeepSeek-V2), section 2.1; transformers modeling_deepseek_v2.py (5.17) for names.
 #pragma once
 

@@ -16,7 +16,9 @@ std::vector<OpCase> attention_cases();  // kv_write or rope_kv_write, then atten
 std::vector<OpCase> scan_cases();       // causal_conv, ssm1, ssm2, gated_delta
 std::vector<OpCase> moe_cases();        // moe_router, moe_experts
 std::vector<OpCase> mla_cases();        // mla_attention over latent slots, head_linear
-OpCase many_pairs_case();               // moe_experts with more than 65,535 (token, expert) pairs
+std::vector<OpCase> mla_fast_cases();   // mla_fast_attention, all decompressed or all absorbed
+std::vector<OpCase> mla_fast_cases(int32_t min_tokens);
+OpCase many_pairs_case();  // moe_experts with more than 65,535 (token, expert) pairs
 
 /// Every format that a weight can have.
 std::vector<Format> all_formats();

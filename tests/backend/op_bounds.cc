@@ -25,6 +25,7 @@ double max_abs(const double* x, int64_t n) {
 /// Sizes of the cached row of one token, per kv head.
 struct CachedRow {
   std::vector<double> k_norm, v_norm, v_max;
+  std::vector<double> latent = {};  // kLatent: the row's v itself
 };
 
 class Bounds {
@@ -351,6 +352,56 @@ class Bounds {
     }
   }
 
+  /// Both forms: sums over the latent and over a head's dimensions, in either order, at full absolute size.
+  void operator()(const MlaFastAttention& op) {
+    const CacheSlot& slot = case_.graph.slot(op.slot);
+    int64_t token = 0;
+    for (const CaseSeq& seq : case_.steps[step_].seqs) {
+      for (int32_t i = 0; i < seq.q_len; ++i, ++token) {
+        std::vector<const CachedRow*> seen;
+        for (int64_t key = 0; key <= seq.kv_len - seq.q_len + i; ++key) {
+          const auto row = cache_[op.slot.value()].find(cell(seq, key));
+          if (row != cache_[op.slot.value()].end()) seen.push_back(&row->second);
+        }
+        for (int64_t head = 0; head < op.n_heads; ++head) fast_head(op, slot, token, head, seen);
+      }
+    }
+  }
+
+  void fast_head(const MlaFastAttention& op, const CacheSlot& slot, int64_t token, int64_t head,
+                 const std::vector<const CachedRow*>& seen) {
+    const int64_t nope = weight(op.up_keys).cols, v_dim = weight(op.up_values).rows / op.n_heads;
+    const int64_t rank = slot.v_dim, at = token * op.n_heads + head;
+    const double pe = norm_of(&input(1)[static_cast<size_t>(at * slot.k_dim)], slot.k_dim);
+    std::vector<double> q_size(static_cast<size_t>(rank), 0.0), largest(static_cast<size_t>(rank), 0.0);
+    for (int64_t r = 0; r < rank; ++r) {
+      const std::vector<double> w = weight(op.up_keys).row(head * rank + r);
+      for (int64_t d = 0; d < nope; ++d) {
+        q_size[static_cast<size_t>(r)] +=
+            std::abs(w[static_cast<size_t>(d)] * input(0)[static_cast<size_t>(at * nope + d)]);
+      }
+    }
+    const double sum_depth = std::max(static_cast<double>(rank), 16 + static_cast<double>(nope) / 8);
+    const double dot_depth = 16 + static_cast<double>(rank + nope + slot.k_dim) / 8;
+    double score = 0;  // error of one, in units of u
+    for (const CachedRow* row : seen) {
+      double size = 0;
+      for (size_t r = 0; r < q_size.size(); ++r) {
+        size += q_size[r] * std::abs(row->latent[r]);
+        largest[r] = std::max(largest[r], std::abs(row->latent[r]));
+      }
+      score = std::max(score, (sum_depth + dot_depth) * size + dot_depth * pe * row->k_norm[0]);
+    }
+    const double relative = 2 * std::abs(op.scale) * score + static_cast<double>(seen.size()) / 4 + 48 +
+                            static_cast<double>(rank) / 4;
+    for (int64_t d = 0; d < v_dim; ++d) {
+      const std::vector<double> w = weight(op.up_values).row(head * v_dim + d);
+      double size = 0;
+      for (size_t r = 0; r < largest.size(); ++r) size += std::abs(w[r]) * largest[r];
+      (*slack_)[static_cast<size_t>(at * v_dim + d)] = u_ * relative * size;
+    }
+  }
+
   void operator()(const Attention& op) {
     const CacheSlot& slot = case_.graph.slot(op.slot);
     const CaseStep& step = case_.steps[step_];
@@ -571,6 +622,10 @@ class Bounds {
             row.k_norm.push_back(norm_of(&k[static_cast<size_t>(at * slot.k_dim)], slot.k_dim));
             row.v_norm.push_back(norm_of(&v[static_cast<size_t>(at * slot.v_dim)], slot.v_dim));
             row.v_max.push_back(max_abs(&v[static_cast<size_t>(at * slot.v_dim)], slot.v_dim));
+          }
+          if (slot.kind == SlotKind::kLatent) {
+            const auto at = v.begin() + static_cast<std::ptrdiff_t>(token * slot.v_dim);
+            row.latent.assign(at, at + slot.v_dim);
           }
           const int64_t key = cell(seq, seq.kv_len - seq.q_len + i);
           if (key >= 0) cache_[slot_id.value()][key] = std::move(row);

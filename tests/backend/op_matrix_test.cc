@@ -98,16 +98,16 @@ TEST_P(OpMatrix, GivesTheSameBytesOneTokenAtATime) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, OpMatrix,
-                         testing::Combine(testing::ValuesIn(backends_under_test()),
-                                          testing::Values(Table{"linear", linear_cases},
-                                                          Table{"rows", row_cases}, Table{"rope", rope_cases},
-                                                          Table{"attention", attention_cases},
-                                                          Table{"moe", moe_cases}, Table{"mla", mla_cases},
-                                                          Table{"scan", scan_cases})),
-                         [](const testing::TestParamInfo<Param>& param) {
-                           return std::get<0>(param.param).name + "_" + std::get<1>(param.param).name;
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    All, OpMatrix,
+    testing::Combine(testing::ValuesIn(backends_under_test()),
+                     testing::Values(Table{"linear", linear_cases}, Table{"rows", row_cases},
+                                     Table{"rope", rope_cases}, Table{"attention", attention_cases},
+                                     Table{"moe", moe_cases}, Table{"mla", mla_cases},
+                                     Table{"mla_fast", mla_fast_cases}, Table{"scan", scan_cases})),
+    [](const testing::TestParamInfo<Param>& param) {
+      return std::get<0>(param.param).name + "_" + std::get<1>(param.param).name;
+    });
 
 class EachBackend : public testing::TestWithParam<BackendUnderTest> {};
 
@@ -119,6 +119,7 @@ TEST_P(EachBackend, UnwrittenCacheRowsAndPagePlacesCannotShow) {
   for (OpCase& op_case : mla_cases()) {
     if (!op_case.graph.slots.empty()) cases.push_back(std::move(op_case));
   }
+  for (OpCase& op_case : mla_fast_cases()) cases.push_back(std::move(op_case));
   for (const OpCase& op_case : cases) {
     const std::vector<StepValues> nan_filled = run_ok(*backend, op_case);
     if (HasFailure()) return;

@@ -11,9 +11,16 @@ Status wrong(const char* what, const std::string& allowed, const std::string& go
   return invalid_argument("[backend] " + std::string(what) + " must be " + allowed + ", got \"" + got + "\"");
 }
 
+Result<MlaPrefill> prefill_from_name(const std::string& name) {
+  if (name == "exact") return MlaPrefill::kExact;
+  if (name == "fast") return MlaPrefill::kFast;
+  return wrong("mla-prefill", "exact or fast", name);
+}
+
 Result<std::unique_ptr<Backend>> make_ref(const BackendRequest& request) {
   RefOptions options;
   options.n_threads = request.n_threads;
+  SKUA_ASSIGN_OR_RETURN(options.numerics.mla_prefill, prefill_from_name(request.mla_prefill));
   if (request.compute == "rounded")
     options.rounding = RefRounding::kRounded;
   else if (request.compute != "auto" && request.compute != "f64") {
@@ -26,6 +33,7 @@ Result<std::unique_ptr<Backend>> make_cpu(const BackendRequest& request) {
   CpuOptions options;
   options.n_threads = request.n_threads;
   SKUA_ASSIGN_OR_RETURN(options.isa, cpu_isa_from_name(request.isa));
+  SKUA_ASSIGN_OR_RETURN(options.mla_prefill, prefill_from_name(request.mla_prefill));
   if (request.compute == "native") {
     options.compute = CpuCompute::kNative;
   } else if (request.compute == "auto") {

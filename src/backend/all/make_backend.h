@@ -12,6 +12,7 @@ struct BackendRequest {
   std::string name = "cpu";      // "cpu" or "ref"
   std::string compute = "auto";  // "auto", "f32", "native" (cpu), "f64" (ref: not rounded), "rounded" (ref)
   std::string isa = "auto";      // cpu: "auto", "avx2", "avx512"
+  std::string mla_prefill = "exact";  // "exact", "fast"
   int32_t n_threads = 1;
 };
 

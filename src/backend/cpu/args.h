@@ -124,12 +124,28 @@ struct AttentionArgs : OpArgs {
   int sinks_operand = -1;
   int64_t split_tokens = 0;  // tokens whose splits' results fit the shared workspace
   int64_t n_splits = 0;      // of a sequence, at most
+
+  /// Workspace of one query: the open split's sums, all sums, scores.
+  int64_t query_floats() const { return 2 * slot.v_dim + kPageTokens; }
+};
+
+constexpr int64_t kPassQueries = 32;  // heads x tokens that share one pass over latent rows, about
+
+struct MlaArgs : OpArgs {
+  SlotShape slot;
+  int64_t n_heads = 0;
+  float scale = 1.0f;
+  int64_t split_tokens = 0;  // tokens whose splits' results fit the shared workspace; 0 = never split
+  int64_t n_splits = 0;      // of a sequence, at most
   int64_t top_k = 0;         // of chosen positions, the third input; 0 = every earlier token
 
-  /// Workspace of one query: the open split's sums, all sums, scores, and (latent) the query itself.
-  int64_t query_floats() const {
-    return 2 * slot.v_dim + kPageTokens + (slot.order == PageOrder::kLatent ? slot.latent_row() : 0);
+  /// Workspace of one head of one token: 32 floats of state, scores, its query, the open split's sums, all
+  /// sums.
+  int64_t head_floats() const {
+    return (32 + kPageTokens + slot.latent_row() + 2 * slot.v_dim + 15) / 16 * 16;
   }
+  /// Tokens of one sequence that share a pass; chosen rows are each token's own.
+  int64_t pass_tokens() const { return top_k > 0 || n_heads >= kPassQueries ? 1 : kPassQueries / n_heads; }
 };
 
 /// A recurrent slot as kernels see it: places in a page, in floats (RecurrentPage).
@@ -202,6 +218,62 @@ struct IndexSelectArgs : OpArgs {
 struct HeadLinearArgs : OpArgs {
   LinearPart part;
   int64_t n_heads = 1;
+};
+
+constexpr int64_t kFastQueries = 24;   // of one head that share a pass over decompressed keys
+constexpr int64_t kFastTileRows = 32;  // rows of an up-projection decoded at a time
+
+/// mla_fast_attention. The parts are run with operands of their own (mla_fast_attention.cc says which).
+struct MlaFastArgs : OpArgs {
+  HeadLinearArgs up_keys, up_values;
+  MlaArgs absorbed;
+  uint64_t parts_bytes = 0;  // workspace of the hungriest part
+  int64_t min_tokens = 1;
+  int64_t nope = 0, v_dim = 0;  // of a head
+  int64_t max_tokens = 0, max_seqs = 0;
+
+  int64_t key_width() const { return nope + absorbed.slot.k_dim; }
+  int64_t split_keys() const { return kSplitPages * kPageTokens; }
+  /// Thread's workspace: decoded rows, then per query 32 floats of state, scores, query, sums.
+  int64_t query_floats() const { return (32 + kPageTokens + key_width() + v_dim + 15) / 16 * 16; }
+  int64_t tile_floats() const {
+    return kFastTileRows * max_of_two(scratch_stride(nope), scratch_stride(absorbed.slot.v_dim));
+  }
+
+ private:
+  static int64_t max_of_two(int64_t a, int64_t b) { return a < b ? b : a; }
+};
+
+/// Its shared workspace: offsets in bytes. Tokens that are absorbed are packed together first.
+struct MlaFastPlaces {
+  uint64_t header = 0, token_seq = 0, seqs = 0;
+  uint64_t q_nope = 0, q_pe = 0, q_latent = 0, mixed = 0, values = 0, parts = 0;
+  uint64_t split_keys = 0, split_values = 0, states = 0;  // of the decompressed; they lie over the others
+  uint64_t end = 0;
+
+  explicit MlaFastPlaces(const MlaFastArgs& args) {
+    const auto take = [&](int64_t n, uint64_t bytes) {
+      const uint64_t at = end;
+      end = (end + static_cast<uint64_t>(n) * bytes + 63) / 64 * 64;
+      return at;
+    };
+    const int64_t heads = args.max_tokens * args.absorbed.n_heads, rank = args.absorbed.slot.v_dim;
+    header = take(1, sizeof(StepHeader));
+    token_seq = take(args.max_tokens, sizeof(int32_t));
+    seqs = take(args.max_seqs, sizeof(StepSeq));
+    q_nope = take(heads * args.nope, sizeof(float));
+    q_pe = take(heads * args.absorbed.slot.k_dim, sizeof(float));
+    q_latent = take(heads * rank, sizeof(float));
+    mixed = take(heads * rank, sizeof(float));
+    values = take(heads * args.v_dim, sizeof(float));
+    parts = take(1, args.parts_bytes);
+    const uint64_t absorbed_end = end;
+    end = 0;
+    split_keys = take(args.absorbed.n_heads * args.split_keys() * args.key_width(), sizeof(float));
+    split_values = take(args.absorbed.n_heads * args.split_keys() * args.v_dim, sizeof(float));
+    states = take(heads * split_floats(args.v_dim), sizeof(float));
+    if (end < absorbed_end) end = absorbed_end;
+  }
 };
 
 constexpr int32_t kMaxRouterGroups = 64;

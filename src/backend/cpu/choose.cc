@@ -272,6 +272,7 @@ struct Chooser {
     }
     args.scale = op.scale;
     args.softcap = op.softcap;
+    args.thread_bytes = static_cast<uint64_t>(kAttentionQueries * args.query_floats()) * sizeof(float);
     split_attention(args, op.n_heads, slot);
     const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
     const auto dims = static_cast<uint64_t>(slot.k_dim + slot.v_dim);
@@ -280,8 +281,8 @@ struct Chooser {
   }
 
   /// Workspace of attention, and how many tokens may have their splits spread over the threads.
-  void split_attention(AttentionArgs& args, int64_t n_heads, const CacheSlot& slot) const {
-    args.thread_bytes = static_cast<uint64_t>(kAttentionQueries * args.query_floats()) * sizeof(float);
+  template <typename Args>
+  void split_attention(Args& args, int64_t n_heads, const CacheSlot& slot) const {
     constexpr uint64_t kSplitBytes = uint64_t{4} << 20;  // for splits of the same query on several threads
     args.n_splits = ceil_div<int64_t>(context.capacity.max_pages, kSplitPages);
     const uint64_t token_bytes =
@@ -292,21 +293,80 @@ struct Chooser {
     args.shared_bytes = static_cast<uint64_t>(args.split_tokens) * token_bytes;
   }
 
+  /// All but the operands' places.
+  MlaArgs mla_args(const CacheSlot& slot, int64_t n_heads, float scale, int64_t top_k) const {
+    MlaArgs args;
+    args.slot = slot_shape(slot);
+    args.n_heads = n_heads;
+    args.scale = scale;
+    args.top_k = top_k;
+    args.thread_bytes =
+        round_up(static_cast<uint64_t>(args.pass_tokens() * n_heads * args.head_floats()) * sizeof(float),
+                 uint64_t{64});
+    if (target.split_latents) split_attention(args, n_heads, slot);
+    return args;
+  }
+  uint64_t mla_flops(const MlaArgs& args) const {
+    const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
+    return 2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(args.n_heads) *
+           static_cast<uint64_t>(args.slot.k_dim + 2 * args.slot.v_dim);
+  }
+
   Result<KernelChoice> operator()(const MlaAttention& op) const {
     const CacheSlot& slot = graph().slot(op.slot);
     SKUA_RETURN_IF_ERROR(check_slot(slot));
-    AttentionArgs args;
-    place(args, Lead::kTokens);
-    args.slot = slot_shape(slot);
-    args.n_heads = op.n_heads;
-    args.scale = op.scale;
-    args.top_k = op.top_k;
     if (op.top_k > 0 && !(op.scale > 0.0f)) return unsupported("[cpu] sparse attention with a scale below 0");
-    split_attention(args, op.n_heads, slot);
-    const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
-    return finish(target.table->mla_attention, args,
-                  2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(op.n_heads) *
-                      static_cast<uint64_t>(slot.k_dim + 2 * slot.v_dim));
+    MlaArgs args = mla_args(slot, op.n_heads, op.scale, op.top_k);
+    place(args, Lead::kTokens);
+    return finish(target.table->mla_attention, args, mla_flops(args));
+  }
+
+  /// Places in operands {header, input, weight, output, workspace}.
+  Result<HeadLinearArgs> up_projection(WeightId id, int64_t n_heads) const {
+    HeadLinearArgs args;
+    args.input = 1;
+    args.weight = 2;
+    args.output = 3;
+    args.workspace = 4;
+    args.part = part(args, id, 0);
+    args.n_heads = n_heads;
+    SKUA_RETURN_IF_ERROR(check_rows(args.part, id));
+    args.thread_bytes = scratch_bytes(args.part.weight.cols);
+    return args;
+  }
+
+  Result<KernelChoice> operator()(const MlaFastAttention& op) const {
+    const CacheSlot& slot = graph().slot(op.slot);
+    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    MlaFastArgs args;
+    place(args, Lead::kTokens);
+    SKUA_ASSIGN_OR_RETURN(args.up_keys, up_projection(op.up_keys, op.n_heads));
+    SKUA_ASSIGN_OR_RETURN(args.up_values, up_projection(op.up_values, op.n_heads));
+    args.absorbed = mla_args(slot, op.n_heads, op.scale, 0);
+    // {header, token_seq, seqs, table, q_latent, q_pe, output, slab, workspace}
+    args.absorbed.input = 4;
+    args.absorbed.output = 6;
+    args.absorbed.slab = 7;
+    args.absorbed.workspace = 8;
+    args.min_tokens = op.min_tokens;
+    args.nope = args.up_keys.part.weight.cols;
+    args.v_dim = args.up_values.part.weight.rows / op.n_heads;
+    args.max_tokens = static_cast<int64_t>(rows(Lead::kTokens));
+    args.max_seqs = context.capacity.n_seqs;
+    for (const OpArgs* p :
+         {static_cast<const OpArgs*>(&args.up_keys), static_cast<const OpArgs*>(&args.up_values),
+          static_cast<const OpArgs*>(&args.absorbed)}) {
+      const uint64_t bytes = p->shared_bytes + p->thread_bytes * static_cast<uint64_t>(target.n_threads);
+      args.parts_bytes = std::max(args.parts_bytes, bytes);
+    }
+    args.shared_bytes = MlaFastPlaces(args).end;
+    args.thread_bytes =
+        static_cast<uint64_t>(args.tile_floats() + kFastQueries * args.query_floats()) * sizeof(float);
+    const auto& keys = args.up_keys.part.weight;
+    const auto& values = args.up_values.part.weight;
+    const auto products = static_cast<uint64_t>(keys.rows * keys.cols + values.rows * values.cols);
+    return finish(target.table->mla_fast_attention, args,
+                  mla_flops(args.absorbed) + 2 * rows(Lead::kTokens) * products, format_name(keys.format));
   }
 
   Result<KernelChoice> operator()(const CausalConv& op) const {

@@ -14,6 +14,7 @@ struct Target {
   CpuIsa isa = CpuIsa::kAvx2;
   CpuCompute compute = CpuCompute::kF32;
   int n_threads = 1;
+  bool split_latents = true;  // CpuOptions
 };
 
 /// See Backend::choose. Pure.

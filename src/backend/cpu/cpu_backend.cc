@@ -6,6 +6,7 @@
 #include <string>
 
 #include "backend/cpu/choose.h"
+#include "backend/cpu/executor.h"
 #include "backend/cpu/memory.h"
 #include "backend/cpu/pack.h"
 #include "base/threads.h"
@@ -17,12 +18,14 @@ constexpr int kMaxThreads = 1024;
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(CpuIsa isa, CpuCompute compute, int n_threads)
+  CpuBackend(CpuIsa isa, const CpuOptions& options, int n_threads)
       : pool_(n_threads),
+        mla_prefill_(options.mla_prefill),
         target_{.table = isa == CpuIsa::kAvx512 ? &cpu::avx512::kernel_table() : &cpu::avx2::kernel_table(),
                 .isa = isa,
-                .compute = compute,
-                .n_threads = n_threads} {}
+                .compute = options.compute,
+                .n_threads = n_threads,
+                .split_latents = options.split_latents} {}
 
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
@@ -32,7 +35,7 @@ class CpuBackend final : public Backend {
   std::string arithmetic() const override {
     return "cpu " + compute_name();  // the same on every instruction set
   }
-  Numerics numerics() const override { return {}; }
+  Numerics numerics() const override { return {.mla_prefill = mla_prefill_}; }
   FusionSet fusions() const override {
     return {.add_rms_norm = true, .multi_linear = true, .gated_linear = true, .rope_kv_write = true};
   }
@@ -65,10 +68,13 @@ class CpuBackend final : public Backend {
     return ok_status();
   }
 
+  LatentCounters latent_counters() const override { return counters_; }
+
   Status run(std::span<const BoundStep> steps, std::span<const uint32_t> order) override {
+    cpu::Executor executor{pool_, counters_};
     for (const uint32_t index : order) {
       const BoundStep& step = steps[index];
-      step.fn({.args = step.args, .operands = step.operands, .executor = &pool_});
+      step.fn({.args = step.args, .operands = step.operands, .executor = &executor});
     }
     return ok_status();
   }
@@ -81,6 +87,8 @@ class CpuBackend final : public Backend {
   }
 
   ThreadPool pool_;
+  LatentCounters counters_;
+  MlaPrefill mla_prefill_;
   cpu::Target target_;
   cpu::WeightHeap heap_;
 };
@@ -94,7 +102,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   }
   SKUA_ASSIGN_OR_RETURN(const CpuIsa isa, resolve_cpu_isa(options.isa));
   const int n_threads = options.n_threads == 0 ? available_cpus() : options.n_threads;
-  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(isa, options.compute, n_threads));
+  return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(isa, options, n_threads));
 }
 
 }  // namespace skua

@@ -14,6 +14,8 @@ struct CpuOptions {
   int n_threads = 0;  // 0 = available_cpus()
   CpuIsa isa = CpuIsa::kAuto;
   CpuCompute compute = CpuCompute::kF32;
+  MlaPrefill mla_prefill = MlaPrefill::kExact;
+  bool split_latents = true;  // benchmarks: false keeps the rows of a decoded token on one thread
 };
 
 /// Errors: kUnsupported (the processor lacks AVX2, or the asked-for set), kInvalidArgument (n_threads < 0 or

@@ -101,6 +101,7 @@ void kv_write(const Call& call);
 void attention(const Call& call);
 void head_linear(const Call& call);
 void mla_attention(const Call& call);
+void mla_fast_attention(const Call& call);
 void index_select(const Call& call);
 void causal_conv(const Call& call);
 void ssm1(const Call& call);

@@ -44,6 +44,7 @@ KernelFn kernel_of(const Op& op) {
     KernelFn operator()(const Attention&) const { return entry<ref::attention>; }
     KernelFn operator()(const HeadLinear&) const { return entry<ref::head_linear>; }
     KernelFn operator()(const MlaAttention&) const { return entry<ref::mla_attention>; }
+    KernelFn operator()(const MlaFastAttention&) const { return entry<ref::mla_fast_attention>; }
     KernelFn operator()(const IndexSelect&) const { return entry<ref::index_select>; }
     KernelFn operator()(const CausalConv&) const { return entry<ref::causal_conv>; }
     KernelFn operator()(const Ssm1&) const { return entry<ref::ssm1>; }
@@ -88,6 +89,15 @@ uint64_t flops_at_capacity(const ref::Args& args) {
     const auto keys = static_cast<uint64_t>(args.capacity.max_pages) * kPageTokens;
     return 2 * lead(args.inputs[0]) * keys * static_cast<uint64_t>(attention->n_heads) *
            static_cast<uint64_t>(args.slot.k_dim + 2 * args.slot.v_dim);
+  }
+  if (const auto* attention =
+          std::get_if<MlaFastAttention>(&args.op)) {  // as the absorbed form would have it
+    const auto keys = static_cast<uint64_t>(args.capacity.max_pages) * kPageTokens;
+    const auto n_heads = static_cast<uint64_t>(attention->n_heads);
+    const auto products = static_cast<uint64_t>(args.weights[0].rows * args.weights[0].cols +
+                                                args.weights[1].rows * args.weights[1].cols);
+    return 2 * lead(args.inputs[0]) *
+           (products + keys * n_heads * static_cast<uint64_t>(args.slot.k_dim + 2 * args.slot.v_dim));
   }
   if (const auto* index = std::get_if<IndexSelect>(&args.op)) {
     const auto keys = static_cast<uint64_t>(args.capacity.max_pages) * kPageTokens;

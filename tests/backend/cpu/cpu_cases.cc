@@ -78,7 +78,8 @@ OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& l
 
 std::vector<OpCase> matrix_cases() {
   std::vector<OpCase> out;
-  for (auto table : {linear_cases, row_cases, rope_cases, attention_cases, moe_cases, mla_cases}) {
+  for (auto table : {linear_cases, row_cases, rope_cases, attention_cases, moe_cases, mla_cases,
+                     +[] { return mla_fast_cases(); }}) {
     for (OpCase& op_case : table()) out.push_back(std::move(op_case));
   }
   return out;

@@ -1,93 +1,20 @@
-// Attention over paged keys and values. Tiles are pages (64 keys), splits are four pages; both at absolute
-// positions. Within a split the running maximum (base 2) is rounded up to a whole number, so every rescale is
-// a power of two; splits are closed and merged in ascending order. One query is computed in the same order
-// whatever else is in the batch, so chunks, batches and threads cannot show.
-#include "backend/cpu/kernels/attention_tile.h"
+// Attention over paged keys and values of kv heads. Tiles are pages (64 keys), splits are four pages; both at
+// absolute positions, see attention_state.h. One query is computed in the same order whatever else is in the
+// batch, so chunks, batches and threads cannot show.
+#include "backend/cpu/kernels/attention_state.h"
 #include "backend/cpu/kernels/call.h"
 #include "backend/cpu/kernels/kernels.h"
-#include "backend/cpu/kernels/math.h"
 
 namespace skua::cpu::SKUA_ISA {
 namespace {
 
-constexpr float kNothing = -__builtin_inff();  // maximum over no key
-
-/// 2^(from - to) for whole numbers from <= to; 0 when `from` is the maximum over no key.
-float rescale(float from, float to) {
-  if (from == to) return 1.0f;
-  float lanes[16];
-  store(lanes, exp2(splat(from - to)));
-  return lanes[0];
-}
-
-/// The larger of two maxima; NaN wins over the old one, so that it reaches the output.
-float higher(float old_max, float other) { return other <= old_max ? old_max : other; }
-
 /// One query's view of the open split.
-struct Query {
+struct Query : OpenSplit {
   const float* q = nullptr;
   int64_t head = 0;
   int64_t pos = 0;    // -1: sees nothing
   int64_t first = 0;  // first key it may see
-  float max = kNothing;
-  V16 sum;
-  float* acc = nullptr;           // [v_dim]
-  float* scores = nullptr;        // [kPageTokens]
-  const float* chosen = nullptr;  // ascending positions, if it sees only those
 };
-
-/// Splits merged so far.
-struct Merged {
-  float max = kNothing;
-  float sum = 0.0f;
-  float* acc = nullptr;  // [v_dim]
-};
-
-void scale_row(float* row, int64_t n, float factor) {
-  if (factor == 1.0f) return;
-  for (int64_t d = 0; d < n; d += 16) {
-    const int64_t count = min_of(int64_t{16}, n - d);
-    store_part(row + d, load_part(row + d, count) * splat(factor), count);
-  }
-}
-
-void clear_row(float* row, int64_t n) {
-  for (int64_t d = 0; d < n; ++d) row[d] = 0.0f;
-}
-
-/// Adds a split's result (not that of an empty one).
-void merge(Merged& merged, float split_max, float split_sum, const float* split_acc, int64_t v_dim) {
-  const float new_max = higher(merged.max, split_max);
-  const float old_factor = rescale(merged.max, new_max), split_factor = rescale(split_max, new_max);
-  merged.sum = merged.sum * old_factor + split_sum * split_factor;
-  for (int64_t d = 0; d < v_dim; d += 16) {
-    const int64_t n = min_of(int64_t{16}, v_dim - d);
-    const V16 old_part = load_part(merged.acc + d, n) * splat(old_factor);
-    store_part(merged.acc + d, fma(load_part(split_acc + d, n), splat(split_factor), old_part), n);
-  }
-  merged.max = new_max;
-}
-
-/// A sink joins as one more split, after all others: a score in base 2 whose value is zero.
-void merge_sink(Merged& merged, float sink, int64_t v_dim) {
-  constexpr float kLog2E = 1.44269504f;
-  const float score = sink * kLog2E;
-  const float sink_max = __builtin_ceilf(score), new_max = higher(merged.max, sink_max);
-  float weight[16];
-  store(weight, exp2(splat(score) - splat(new_max)));
-  const float factor = rescale(merged.max, new_max);
-  merged.sum = merged.sum * factor + weight[0];
-  scale_row(merged.acc, v_dim, factor);
-  merged.max = new_max;
-}
-
-void write_mean(const Merged& merged, int64_t v_dim, float* out) {
-  for (int64_t d = 0; d < v_dim; d += 16) {
-    const int64_t n = min_of(int64_t{16}, v_dim - d);
-    const V16 y = merged.max == kNothing ? zero() : load_part(merged.acc + d, n) / splat(merged.sum);
-    store_part(out + d, y, n);
-  }
-}
 
 /// The operands of one call, and one split of one kv head.
 struct Kernel {
@@ -132,59 +59,17 @@ struct Kernel {
     write_mean(merged, v_dim(), to);
   }
 
-  /// The two parts of one head's query side by side, as latent rows are.
-  const float* latent_query(int64_t at, float* to) const {
-    const int64_t rank = v_dim(), rope = args.slot.k_dim;
-    __builtin_memcpy(to, call.input(0) + at * rank, static_cast<size_t>(rank) * sizeof(float));
-    __builtin_memcpy(to + rank, call.input(1) + at * rope, static_cast<size_t>(rope) * sizeof(float));
-    return to;
-  }
-
-  /// A query with no split open; behind its scores lies room for a latent one.
+  /// A query with no split open.
   Query query(int64_t t, int64_t head, float* acc, float* scores) const {
-    const int64_t pos = position(t), at = t * args.n_heads + head;
-    const bool latent = args.slot.order == PageOrder::kLatent;
-    return {.q = latent ? latent_query(at, scores + kPageTokens) : call.input(0) + at * args.slot.k_dim,
-            .head = head,
-            .pos = pos,
-            .first = first_seen(pos),
-            .sum = zero(),
-            .acc = acc,
-            .scores = scores,
-            .chosen = pos < args.top_k || args.top_k == 0 ? nullptr : call.input(2) + t * args.top_k};
-  }
-
-  /// First place in a query's list whose position is at least `key`.
-  int64_t place_of(const float* chosen, int64_t key) const {
-    int64_t low = 0, high = args.top_k;
-    while (low < high) {
-      const int64_t middle = (low + high) / 2;
-      if (chosen[middle] < static_cast<float>(key)) {
-        low = middle + 1;
-      } else {
-        high = middle;
-      }
-    }
-    return low;
-  }
-
-  bool sees_any(const Query& query, int64_t tile) const {
-    if (query.chosen == nullptr) return true;
-    const int64_t place = place_of(query.chosen, tile * kPageTokens);
-    return place < args.top_k && query.chosen[place] < static_cast<float>((tile + 1) * kPageTokens);
-  }
-
-  /// Scores of keys that were not chosen become -inf.
-  void mask_page(const Query& query, int64_t tile) const {
-    if (query.chosen == nullptr) return;
-    int64_t place = place_of(query.chosen, tile * kPageTokens);
-    for (int64_t i = 0; i < kPageTokens; ++i) {
-      if (place < args.top_k && query.chosen[place] == static_cast<float>(tile * kPageTokens + i)) {
-        ++place;
-      } else {
-        query.scores[i] = kNothing;
-      }
-    }
+    Query out;
+    out.acc = acc;
+    out.scores = scores;
+    out.q = call.input(0) + (t * args.n_heads + head) * args.slot.k_dim;
+    out.head = head;
+    out.pos = position(t);
+    out.first = first_seen(out.pos);
+    open_split(out, v_dim());
+    return out;
   }
 
   /// Last page that holds a key of position `pos`.
@@ -192,43 +77,12 @@ struct Kernel {
     return pos < 0 ? -1 : min_of(pos / kPageTokens, args.slot.max_pages - 1);
   }
 
-  void open_split(Query& q) const {
-    q.max = kNothing;
-    q.sum = zero();
-    clear_row(q.acc, v_dim());
-  }
-
-  /// Scores in base 2 with keys outside [begin, end) at -inf, then weights 2^(score - maximum).
-  void weigh(Query& query, int64_t begin, int64_t end) const {
-    constexpr float kLog2E = 1.44269504f;
-    V16 t[kPageVectors];
-    V16 top = splat(kNothing);
-    for (int j = 0; j < kPageVectors; ++j) {
-      V16 s = load(query.scores + 16 * j) * splat(args.scale);
-      if (args.softcap != 0.0f) s = splat(args.softcap) * tanh(s / splat(args.softcap));
-      t[j] = select(lanes_between(begin - 16 * j, end - 16 * j), s * splat(kLog2E), splat(kNothing));
-      top = max(top, t[j]);
-    }
-    const float tile_max = __builtin_ceilf(reduce_max(top));
-    const float new_max = higher(query.max, tile_max);
-    const float factor = rescale(query.max, new_max);
-    query.max = new_max;
-    query.sum = query.sum * splat(factor);
-    scale_row(query.acc, v_dim(), factor);
-    for (int j = 0; j < kPageVectors; ++j) {
-      const V16 p = exp2(t[j] - splat(new_max));
-      query.sum = query.sum + p;
-      store(query.scores + 16 * j, p);
-    }
-  }
-
   /// Adds page number `tile` of a sequence to those of its queries that see some of its keys.
   void add_page(Query* queries, int n_queries, int32_t seq, int64_t tile, int64_t kv_head) const {
     const int32_t page = table[seq * args.slot.max_pages + tile];
     if (page < 0) return;
     const float* k_page = slab + page * args.slot.page_floats() + args.slot.k_begin(kv_head);
-    const bool latent = args.slot.order == PageOrder::kLatent;
-    const float* v_page = slab + page * args.slot.page_floats() + (latent ? 0 : args.slot.v_begin(kv_head));
+    const float* v_page = slab + page * args.slot.page_floats() + args.slot.v_begin(kv_head);
     const float* q[kMaxQueries];
     float* scores[kMaxQueries];
     float* acc[kMaxQueries];
@@ -238,7 +92,7 @@ struct Kernel {
     for (int i = 0; i < n_queries; ++i) {
       const int64_t from = max_of(queries[i].first - tile * kPageTokens, int64_t{0});
       const int64_t to = min_of(queries[i].pos + 1 - tile * kPageTokens, int64_t{kPageTokens});
-      if (from >= to || !sees_any(queries[i], tile)) continue;
+      if (from >= to) continue;
       begin[n] = from;
       end[n] = to;
       q[n] = queries[i].q;
@@ -247,25 +101,17 @@ struct Kernel {
       seeing[n++] = &queries[i];
     }
     if (n == 0) return;
-    const int64_t v_stride = latent ? args.slot.latent_row() : v_dim();
-    if (!latent) {
-      score_tile(q, n, k_page, args.slot.k_dim, scores);
-    } else if (n == n_queries) {
-      latent_score_tile(q[0], n, v_page, v_stride, scores[0], args.query_floats());
-    } else {
-      for (int i = 0; i < n; ++i) latent_score_tile(q[i], 1, v_page, v_stride, scores[i], 0);
-    }
+    score_tile(q, n, k_page, args.slot.k_dim, scores);
     bool same = true;
     for (int i = 0; i < n; ++i) {
-      mask_page(*seeing[i], tile);
-      weigh(*seeing[i], begin[i], end[i]);
+      weigh(*seeing[i], {args.scale, args.softcap}, v_dim(), begin[i], end[i]);
       same = same && begin[i] == begin[0] && end[i] == end[0];
     }
-    if (same) {
-      value_tile(scores, n, v_page, v_dim(), v_stride, begin[0], end[0], acc);
-    } else {
-      for (int i = 0; i < n; ++i)
-        value_tile(scores + i, 1, v_page, v_dim(), v_stride, begin[i], end[i], acc + i);
+    ValueTile tile_of{.v = v_page, .v_dim = v_dim(), .v_stride = v_dim(), .keys = {begin[0], end[0]}};
+    if (same) return value_tile(tile_of, scores, n, acc);
+    for (int i = 0; i < n; ++i) {
+      tile_of.keys = {begin[i], end[i]};
+      value_tile(tile_of, scores + i, 1, acc + i);
     }
   }
 
@@ -273,7 +119,6 @@ struct Kernel {
   void run(Query* queries, Merged* merged, float* const* outs, int n, int32_t seq, int64_t kv_head) const {
     int64_t first = queries[0].first / kPageTokens, last = -1;
     for (int i = 0; i < n; ++i) {
-      open_split(queries[i]);
       clear_row(merged[i].acc, v_dim());
       first = min_of(first, queries[i].first / kPageTokens);
       last = max_of(last, last_page(queries[i].pos));
@@ -281,11 +126,7 @@ struct Kernel {
     for (int64_t tile = first; tile <= last; ++tile) {
       add_page(queries, n, seq, tile, kv_head);
       if ((tile + 1) % kSplitPages != 0 && tile != last) continue;
-      for (int i = 0; i < n; ++i) {
-        if (queries[i].max == kNothing) continue;
-        merge(merged[i], queries[i].max, reduce_add(queries[i].sum), queries[i].acc, v_dim());
-        open_split(queries[i]);
-      }
+      for (int i = 0; i < n; ++i) close_split(queries[i], merged[i], v_dim());
     }
     for (int i = 0; i < n; ++i) finish(merged[i], queries[i].head, outs[i]);
   }
@@ -329,7 +170,6 @@ struct Kernel {
       for (int i = 0; i < n; ++i) {
         float* result = split_result(t, kv_head * group() + g + i, split);
         queries[i] = query(t, kv_head * group() + g + i, result + 2, workspace + i * args.query_floats());
-        open_split(queries[i]);
       }
       for (int64_t tile = max_of(split * kSplitPages, queries[0].first / kPageTokens); tile <= end; ++tile) {
         add_page(queries, n, token_seq[t], tile, kv_head);
@@ -388,7 +228,5 @@ void attention(const KernelCall& kernel_call) {
                   unit_heads);
   });
 }
-
-void mla_attention(const KernelCall& call) { attention(call); }
 
 }  // namespace skua::cpu::SKUA_ISA

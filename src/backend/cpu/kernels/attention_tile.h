@@ -48,61 +48,106 @@ inline void score_tile(const float* const* q, int n_q, const float* k_page, int6
   }
 }
 
-/// acc_i[0..v_dim) += p_i[j] * v[j], whose rows are v_stride apart, for j in [begin, end), for kQ queries of
-/// the same range.
-template <int kQ>
-inline void value_registers(const float* const* p, const float* v_page, int64_t v_dim, int64_t v_stride,
-                            int64_t begin, int64_t end, float* const* acc) {
-  int64_t d = 0;
-  for (; d + 16 * kValueVectors <= v_dim; d += 16 * kValueVectors) {
-    V16 sum[kQ][kValueVectors];
+/// Keys of a page: [begin, end), or those listed at [begin, end) of `list`, ascending.
+struct PageKeys {
+  int64_t begin = 0;
+  int64_t end = 0;
+  const int32_t* list = nullptr;
+};
+
+/// What the value products read and write: acc_i[d] += p_i[j] * v[j][d] for every key j, rows v_stride apart.
+struct ValueTile {
+  const float* v = nullptr;
+  int64_t v_dim = 0;
+  int64_t v_stride = 0;
+  PageKeys keys;
+};
+
+/// kQ queries, the 16 * kValueVectors channels from d.
+template <int kQ, bool kListed>
+inline void value_registers(const ValueTile& tile, const float* const* p, float* const* acc, int64_t d) {
+  V16 sum[kQ][kValueVectors];
+  for (int i = 0; i < kQ; ++i) {
+    for (int c = 0; c < kValueVectors; ++c) sum[i][c] = load(acc[i] + d + 16 * c);
+  }
+  for (int64_t at = tile.keys.begin; at < tile.keys.end; ++at) {
+    const int64_t j = kListed ? tile.keys.list[at] : at;
+    V16 v[kValueVectors];
+    for (int c = 0; c < kValueVectors; ++c) v[c] = load(tile.v + j * tile.v_stride + d + 16 * c);
     for (int i = 0; i < kQ; ++i) {
-      for (int c = 0; c < kValueVectors; ++c) sum[i][c] = load(acc[i] + d + 16 * c);
-    }
-    for (int64_t j = begin; j < end; ++j) {
-      V16 v[kValueVectors];
-      for (int c = 0; c < kValueVectors; ++c) v[c] = load(v_page + j * v_stride + d + 16 * c);
-      for (int i = 0; i < kQ; ++i) {
-        const V16 x = splat(p[i][j]);
-        for (int c = 0; c < kValueVectors; ++c) sum[i][c] = fma(x, v[c], sum[i][c]);
-      }
-    }
-    for (int i = 0; i < kQ; ++i) {
-      for (int c = 0; c < kValueVectors; ++c) store(acc[i] + d + 16 * c, sum[i][c]);
+      const V16 x = splat(p[i][j]);
+      for (int c = 0; c < kValueVectors; ++c) sum[i][c] = fma(x, v[c], sum[i][c]);
     }
   }
-  for (; d < v_dim; d += 16) {
-    const int64_t n = min_of(int64_t{16}, v_dim - d);
-    for (int i = 0; i < kQ; ++i) {
-      V16 sum = load_part(acc[i] + d, n);
-      for (int64_t j = begin; j < end; ++j)
-        sum = fma(splat(p[i][j]), load_part(v_page + j * v_stride + d, n), sum);
-      store_part(acc[i] + d, sum, n);
-    }
+  for (int i = 0; i < kQ; ++i) {
+    for (int c = 0; c < kValueVectors; ++c) store(acc[i] + d + 16 * c, sum[i][c]);
   }
 }
 
-/// The same for n_q queries of one range.
-inline void value_tile(const float* const* p, int n_q, const float* v_page, int64_t v_dim, int64_t v_stride,
-                       int64_t begin, int64_t end, float* const* acc) {
-  for (int i = 0; i < n_q; i += kValueQueries) {
-    with_count<kValueQueries>(min_of(n_q - i, kValueQueries), [&](auto count) {
-      value_registers<count.kValue>(p + i, v_page, v_dim, v_stride, begin, end, acc + i);
+/// The n <= 16 channels from d, query by query.
+template <bool kListed>
+inline void value_rest(const ValueTile& tile, const float* const* p, int n_q, float* const* acc, int64_t d,
+                       int64_t n) {
+  for (int i = 0; i < n_q; ++i) {
+    V16 sum = load_part(acc[i] + d, n);
+    for (int64_t at = tile.keys.begin; at < tile.keys.end; ++at) {
+      const int64_t j = kListed ? tile.keys.list[at] : at;
+      sum = fma(splat(p[i][j]), load_part(tile.v + j * tile.v_stride + d, n), sum);
+    }
+    store_part(acc[i] + d, sum, n);
+  }
+}
+
+template <bool kListed>
+inline void value_products(const ValueTile& tile, const float* const* p, int n_q, float* const* acc) {
+  constexpr int64_t kBlock = 16 * kValueVectors;
+  int64_t d = 0;
+  for (; d + kBlock <= tile.v_dim; d += kBlock) {  // a block of the rows stays near for all queries
+    for (int i = 0; i < n_q; i += kValueQueries) {
+      with_count<kValueQueries>(min_of(n_q - i, kValueQueries), [&](auto count) {
+        value_registers<count.kValue, kListed>(tile, p + i, acc + i, d);
+      });
+    }
+  }
+  for (; d < tile.v_dim; d += 16)
+    value_rest<kListed>(tile, p, n_q, acc, d, min_of(int64_t{16}, tile.v_dim - d));
+}
+
+/// All channels for n_q queries that see the same keys.
+inline void value_tile(const ValueTile& tile, const float* const* p, int n_q, float* const* acc) {
+  if (tile.keys.list == nullptr) {
+    value_products<false>(tile, p, n_q, acc);
+  } else {
+    value_products<true>(tile, p, n_q, acc);
+  }
+}
+
+constexpr int kScoreTokens = kWide ? 6 : 1;  // queries of one register tile that meet four rows
+
+/// All products of a tile, out[x * out_stride + row]: a few queries stay near while rows go by.
+inline void row_scores(const DotTile& tile, float* out, int64_t out_stride) {
+  for (int64_t i = 0; i < tile.n_x; i += kScoreTokens) {
+    with_count<kScoreTokens>(min_of(tile.n_x - i, int64_t{kScoreTokens}), [&](auto count) {
+      for (int64_t row = 0; row < tile.n; row += kRowTile) {
+        if (i == 0 && tile.w_rows == nullptr) {  // the first queries bring the rows near
+          dot_registers<count.kValue, FloatRows<true>>(tile, tile.w, row, i, out, out_stride);
+        } else {
+          dot_registers<count.kValue, FloatRows<false>>(tile, tile.w, row, i, out, out_stride);
+        }
+      }
     });
   }
 }
 
-/// The scores against a latent page: rows of `width` floats; queries and their scores lie `stride` apart.
-inline void latent_score_tile(const float* queries, int n_q, const float* page, int64_t width, float* scores,
-                              int64_t stride) {
-  const DotTile tile{.w = page,
-                     .w_stride = width,
-                     .n = kPageTokens,
-                     .x = queries,
-                     .x_stride = stride,
-                     .n_x = n_q,
-                     .k = width};
-  dot_direct<FloatRows<true>>(tile, page, scores, stride);
+/// The same in the other order, for rows that are short: a few rows stay near while all queries go by.
+inline void short_row_scores(const DotTile& tile, float* out, int64_t out_stride) {
+  for (int64_t row = 0; row < tile.n; row += kRowTile) {
+    for (int64_t i = 0; i < tile.n_x; i += kScoreTokens) {
+      with_count<kScoreTokens>(min_of(tile.n_x - i, int64_t{kScoreTokens}), [&](auto count) {
+        dot_registers<count.kValue, FloatRows<false>>(tile, tile.w, row, i, out, out_stride);
+      });
+    }
+  }
 }
 
 }  // namespace skua::cpu::SKUA_ISA

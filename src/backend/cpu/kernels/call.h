@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backend/cpu/args.h"
+#include "backend/cpu/executor.h"
 #include "backend/cpu/kernels/simd.h"
 #include "base/threads.h"
 
@@ -12,11 +13,13 @@ struct Call {
   const Args& args;
   std::byte* const* operands;
   ThreadPool& pool;
+  LatentCounters& counters;
 
   explicit Call(const KernelCall& call)
       : args(*static_cast<const Args*>(call.args)),
         operands(call.operands),
-        pool(*static_cast<ThreadPool*>(call.executor)) {}
+        pool(static_cast<Executor*>(call.executor)->pool),
+        counters(static_cast<Executor*>(call.executor)->counters) {}
 
   const StepHeader& header() const { return *reinterpret_cast<const StepHeader*>(operands[0]); }
   int64_t n_rows() const { return args.lead == Lead::kTokens ? header().n_tokens : header().n_rows; }

@@ -18,12 +18,15 @@ struct DotTile {
   FormatKind stored_kind = FormatKind::kBF16;  // or kF16, kF32
   int64_t w_stride = 0;
   int64_t n = 0;
+  const int32_t* w_rows = nullptr;  // which rows of w; nullptr = 0, 1, ... (dot_registers alone looks at it)
   const float* x = nullptr;
   int64_t x_stride = 0;
   int64_t n_x = 0;
   const int32_t* x_rows = nullptr;  // which rows of x; nullptr = 0, 1, ...
   int64_t k = 0;
 
+  /// Numbers before row i of w.
+  int64_t w_begin(int64_t i) const { return (w_rows == nullptr ? i : w_rows[i]) * w_stride; }
   const float* x_row(int64_t token) const {
     return x + (x_rows == nullptr ? token : x_rows[token]) * x_stride;
   }
@@ -84,7 +87,7 @@ inline void dot_registers(const DotTile& tile, const typename Rows::Element* wei
   const int64_t n_valid = min_of(tile.n - row, int64_t{kRowTile});
   const typename Rows::Element* w[kRowTile];
   const float* x[kX];
-  for (int r = 0; r < kRowTile; ++r) w[r] = weights + (row + min_of(int64_t{r}, n_valid - 1)) * tile.w_stride;
+  for (int r = 0; r < kRowTile; ++r) w[r] = weights + tile.w_begin(row + min_of(int64_t{r}, n_valid - 1));
   for (int i = 0; i < kX; ++i) x[i] = tile.x_row(token + i);
   V16 sum[kX][kRowTile];
   for (int i = 0; i < kX; ++i) {

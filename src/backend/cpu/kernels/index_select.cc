@@ -60,8 +60,14 @@ struct Selector {
     for (int64_t head = 0; head < args.n_heads; head += kMaxQueries) {
       const int n = static_cast<int>(min_of(args.n_heads - head, int64_t{kMaxQueries}));
       for (int i = 0; i < n; ++i) {
-        const float* query = queries + (head + i) * width;
-        latent_score_tile(query, 1, page, width, products + i * kPageTokens, 0);
+        const DotTile tile{.w = page,
+                           .w_stride = width,
+                           .n = kPageTokens,
+                           .x = queries + (head + i) * width,
+                           .x_stride = width,
+                           .n_x = 1,
+                           .k = width};
+        row_scores(tile, products + i * kPageTokens, kPageTokens);
       }
       for (int i = 0; i < n; ++i) {
         const V16 weight = splat(call.input(2)[t * args.n_heads + head + i]);

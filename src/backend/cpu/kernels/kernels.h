@@ -18,6 +18,7 @@ void kv_write(const KernelCall& call);
 void rope_kv_write(const KernelCall& call);
 void attention(const KernelCall& call);
 void mla_attention(const KernelCall& call);
+void mla_fast_attention(const KernelCall& call);
 void index_select(const KernelCall& call);
 void causal_conv(const KernelCall& call);
 void ssm1(const KernelCall& call);

@@ -19,6 +19,7 @@ const KernelTable& kernel_table() {
       .rope_kv_write = rope_kv_write,
       .attention = attention,
       .mla_attention = mla_attention,
+      .mla_fast_attention = mla_fast_attention,
       .index_select = index_select,
       .causal_conv = causal_conv,
       .ssm1 = ssm1,

@@ -1,0 +1,14 @@
+// What a kernel of this backend is run by: the threads, and the counters it adds to.
+#pragma once
+
+#include "backend/backend.h"
+#include "base/threads.h"
+
+namespace skua::cpu {
+
+struct Executor {
+  ThreadPool& pool;
+  LatentCounters& counters;
+};
+
+}  // namespace skua::cpu
