@@ -92,8 +92,9 @@ struct BoundStep {
   std::byte* const* operands = nullptr;
 };
 
-/// What one way of doing latent attention has done: tokens it served and latent rows it fetched from the cache,
-/// both summed over layers and steps. A row that serves several heads or tokens in one visit counts once.
+/// What one way of doing latent attention has done: tokens it served and latent rows it fetched from the
+/// cache, both summed over layers and steps. A row that serves several heads or tokens in one visit counts
+/// once.
 struct LatentPath {
   uint64_t tokens = 0, rows = 0, bytes = 0;
 };

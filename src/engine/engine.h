@@ -23,15 +23,15 @@ struct ChatTemplateSources;
 struct LoadReport;
 
 struct EngineOptions {
-  std::string backend = "cpu";   // "cpu" or "ref"
-  std::string compute = "auto";  // "auto", "f32" or "native" (cpu), "f64" or "rounded" (ref)
-  std::string isa = "auto";      // cpu: "auto", "avx2", "avx512"
+  std::string backend = "cpu";        // "cpu" or "ref"
+  std::string compute = "auto";       // "auto", "f32" or "native" (cpu), "f64" or "rounded" (ref)
+  std::string isa = "auto";           // cpu: "auto", "avx2", "avx512"
   std::string mla_prefill = "exact";  // "exact", "fast": see MlaPrefill
-  int32_t n_threads = 0;         // 0 = one per available CPU
-  int32_t context = 0;           // tokens a sequence may hold; 0 = the model's own limit, at most 8192
-  int32_t max_seqs = 1;          // sequences held at once
-  int32_t cache_tokens = 0;      // tokens of all sequences together; 0 = max_seqs whole contexts
-  int32_t prefill_chunk = 512;   // most tokens of one step
+  int32_t n_threads = 0;              // 0 = one per available CPU
+  int32_t context = 0;                // tokens a sequence may hold; 0 = the model's own limit, at most 8192
+  int32_t max_seqs = 1;               // sequences held at once
+  int32_t cache_tokens = 0;           // tokens of all sequences together; 0 = max_seqs whole contexts
+  int32_t prefill_chunk = 512;        // most tokens of one step
   Fusion fusion = Fusion::kOn;
   std::string speculate = "auto";  // "off", "lookup" (from the text so far), "draft" (needs draft), "auto"
                                    // (draft if given, else lookup); never changes a reply

@@ -125,12 +125,13 @@ struct MlaAttention {
   int32_t top_k = 0;  // 0: every earlier token
 };
 
-/// Latent attention from a head's own query to its own values: HeadLinear by `up_keys`, MlaAttention, HeadLinear
-/// by `up_values` in one op, so that a backend may do without the absorbed form where that is slow. A sequence
-/// of which the step brings `min_tokens` tokens or more is decompressed: every head's keys W_UK ckv and values
-/// W_UV ckv are made from the latent rows, then attended to as usual; others are absorbed. The value is the
-/// same, the arithmetic is not: which one a token gets depends on how its prompt was cut into steps.
-/// Inputs: q_nope [T, n_heads * nope], q_pe [T, n_heads * rope]. Output [T, n_heads * v_dim].
+/// Latent attention from a head's own query to its own values: HeadLinear by `up_keys`, MlaAttention,
+/// HeadLinear by `up_values` in one op, so that a backend may do without the absorbed form where that is
+/// slow. A sequence of which the step brings `min_tokens` tokens or more is decompressed: every head's keys
+/// W_UK ckv and values W_UV ckv are made from the latent rows, then attended to as usual; others are
+/// absorbed. The value is the same, the arithmetic is not: which one a token gets depends on how its prompt
+/// was cut into steps. Inputs: q_nope [T, n_heads * nope], q_pe [T, n_heads * rope]. Output [T, n_heads *
+/// v_dim].
 struct MlaFastAttention {
   SlotId slot;
   WeightId up_keys;    // W_UK [n_heads * rank, nope]
@@ -384,10 +385,10 @@ struct RopeKvWrite {
 };
 
 using Op = std::variant<Embed, RmsNorm, LayerNorm, Linear, HeadLinear, RopeAngles, Rope, KvWrite, Attention,
-                        MlaAttention, MlaFastAttention, IndexSelect, CausalConv, Ssm1, Ssm2, GatedDelta, MoeRouter, MoeExperts,
-                        ActMul, Activate, XIelu, Add, Mul, ScaleBy, ScaleColumns, Slice, WeightedSum, Cutoff,
-                        MatchMagnitude, PositionScale, Softcap, Scale, GatherRows, AddRmsNorm, MultiLinear,
-                        GatedLinear, RopeKvWrite>;
+                        MlaAttention, MlaFastAttention, IndexSelect, CausalConv, Ssm1, Ssm2, GatedDelta,
+                        MoeRouter, MoeExperts, ActMul, Activate, XIelu, Add, Mul, ScaleBy, ScaleColumns,
+                        Slice, WeightedSum, Cutoff, MatchMagnitude, PositionScale, Softcap, Scale, GatherRows,
+                        AddRmsNorm, MultiLinear, GatedLinear, RopeKvWrite>;
 
 /// "rms_norm", "linear", ...: stable names for plans, benches and tests.
 std::string_view op_name(const Op& op);

@@ -273,22 +273,22 @@ struct Chooser {
     args.scale = op.scale;
     args.softcap = op.softcap;
     args.thread_bytes = static_cast<uint64_t>(kAttentionQueries * args.query_floats()) * sizeof(float);
-    split_attention(args, op.n_heads, slot);
+    split_attention(args, op.n_heads, slot, uint64_t{4} << 20);
     const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
     const auto dims = static_cast<uint64_t>(slot.k_dim + slot.v_dim);
     return finish(target.table->attention, args,
                   2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(op.n_heads) * dims);
   }
 
-  /// Workspace of attention, and how many tokens may have their splits spread over the threads.
+  /// Workspace of attention, and how many tokens may have their splits spread over the threads: as many as
+  /// `split_bytes` hold results of, but at least one.
   template <typename Args>
-  void split_attention(Args& args, int64_t n_heads, const CacheSlot& slot) const {
-    constexpr uint64_t kSplitBytes = uint64_t{4} << 20;  // for splits of the same query on several threads
+  void split_attention(Args& args, int64_t n_heads, const CacheSlot& slot, uint64_t split_bytes) const {
     args.n_splits = ceil_div<int64_t>(context.capacity.max_pages, kSplitPages);
     const uint64_t token_bytes =
         static_cast<uint64_t>(n_heads * args.n_splits * split_floats(slot.v_dim)) * sizeof(float);
     if (target.n_threads == 1) return;
-    const uint64_t fitting = std::max<uint64_t>(1, kSplitBytes / token_bytes);
+    const uint64_t fitting = std::max<uint64_t>(1, split_bytes / token_bytes);
     args.split_tokens = static_cast<int64_t>(std::min(rows(Lead::kTokens), fitting));
     args.shared_bytes = static_cast<uint64_t>(args.split_tokens) * token_bytes;
   }
@@ -303,7 +303,9 @@ struct Chooser {
     args.thread_bytes =
         round_up(static_cast<uint64_t>(args.pass_tokens() * n_heads * args.head_floats()) * sizeof(float),
                  uint64_t{64});
-    if (target.split_latents) split_attention(args, n_heads, slot);
+    // A head's result is as wide as the latent; a kernel splits fewer than 4 tokens per thread.
+    const auto most = std::min<uint64_t>(4 * static_cast<uint64_t>(target.n_threads), 8) << 20;
+    if (target.split_latents) split_attention(args, n_heads, slot, 4 * most);
     return args;
   }
   uint64_t mla_flops(const MlaArgs& args) const {
