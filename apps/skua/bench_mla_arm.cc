@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 #include "base/check.h"
 #include "tensor/dtype.h"
@@ -26,16 +27,22 @@ std::string_view mla_arm_name(MlaArmKind kind) {
     case MlaArmKind::kAbsorbed:
       return "absorbed";
     case MlaArmKind::kSplit:
+      return "absorbed, split";
+    case MlaArmKind::kSparse:
+      return "2048 chosen";
+    case MlaArmKind::kExactPrefill:
+      return "prefill exact";
+    case MlaArmKind::kFastPrefill:
       break;
   }
-  return "absorbed, split";
+  return "prefill fast";
 }
 
 Result<std::unique_ptr<MlaArm>> MlaArm::create(MlaArmKind kind, const MlaBenchData& data,
                                                const CpuOptions& cpu, int64_t max_context, int64_t max_seqs) {
   std::unique_ptr<MlaArm> arm(new MlaArm(kind, data, max_context, max_seqs));
   CpuOptions options = cpu;
-  options.split_latents = kind == MlaArmKind::kSplit;
+  options.split_latents = kind == MlaArmKind::kSplit || kind == MlaArmKind::kSparse;
   SKUA_ASSIGN_OR_RETURN(arm->backend_, make_cpu_backend(options));
   return arm;
 }
@@ -45,7 +52,7 @@ ValueId MlaArm::decode_nodes(GraphBuilder& b, SlotId slot) const {
   const MlaGeometry& g = data_.geometry();
   const auto n = static_cast<int32_t>(g.n_heads);
   const auto from_table = [&](const char* name, int64_t width) {
-    return b.embed(name, Embed{b.weight(name, max_seqs_, width), 1.0f, EmbedIndex::kPositions}, kF32);
+    return b.embed(name, Embed{b.weight(name, data_.n_queries(), width), 1.0f, EmbedIndex::kPositions}, kF32);
   };
   if (kind_ == MlaArmKind::kDecompressed) {
     return b.attention("attend", from_table("q", g.n_heads * (g.nope + g.rope)), {slot, n, g.scale()}, kF32);
@@ -53,9 +60,15 @@ ValueId MlaArm::decode_nodes(GraphBuilder& b, SlotId slot) const {
   const ValueId q_nope = from_table("q_nope", g.n_heads * g.nope),
                 q_pe = from_table("q_pe", g.n_heads * g.rope);
   const WeightId up_keys = b.weight("up_keys", g.n_heads * g.rank, g.nope);
+  const WeightId up_values = b.weight("up_values", g.n_heads * g.v, g.rank);
+  if (kind_ == MlaArmKind::kFastPrefill)
+    return b.mla_fast_attention("attend", q_nope, q_pe, {slot, up_keys, up_values, n, g.scale(), 1}, kF32);
   const ValueId q_latent = b.head_linear("q_latent", q_nope, {up_keys, n}, kF32);
-  const ValueId mean = b.mla_attention("attend", q_latent, q_pe, {slot, n, g.scale()}, kF32);
-  return b.head_linear("values", mean, {b.weight("up_values", g.n_heads * g.v, g.rank), n}, kF32);
+  const auto top_k = static_cast<int32_t>(kind_ == MlaArmKind::kSparse ? kMlaChosen : 0);
+  std::optional<ValueId> chosen;
+  if (top_k > 0) chosen = from_table("chosen", top_k);
+  const ValueId mean = b.mla_attention("attend", q_latent, q_pe, {slot, n, g.scale(), top_k}, kF32, chosen);
+  return b.head_linear("values", mean, {up_values, n}, kF32);
 }
 
 Result<Graph> MlaArm::graph(Role role) const {
@@ -85,9 +98,15 @@ std::vector<float> MlaArm::weight_values(const std::string& name) const {
   if (name == "values_table") return data_.table_values();
   if (name == "q_nope") return data_.q_nope;
   if (name == "q_pe") return data_.q_pe;
+  if (name == "chosen") {
+    std::vector<float> out;
+    for (int64_t i = 0; i < data_.n_queries() * kMlaChosen; ++i)
+      out.push_back(static_cast<float>(chosen_position(i % kMlaChosen, chosen_of_)));
+    return out;
+  }
   const MlaGeometry& g = data_.geometry();
   std::vector<float> q;
-  for (int64_t i = 0; i < max_seqs_ * g.n_heads; ++i) {
+  for (int64_t i = 0; i < data_.n_queries() * g.n_heads; ++i) {
     q.insert(q.end(), data_.q_nope.begin() + i * g.nope, data_.q_nope.begin() + (i + 1) * g.nope);
     q.insert(q.end(), data_.q_pe.begin() + i * g.rope, data_.q_pe.begin() + (i + 1) * g.rope);
   }
@@ -169,7 +188,7 @@ void MlaArm::write_inputs(Program& program, const std::vector<int32_t>& ids,
       tables.push_back(static_cast<int32_t>(first + page));
   }
   for (int32_t i = 0; i < n; ++i) rows.push_back(i);
-  put_ints(StepInput::kPositions, token_seq);  // which query of the table
+  put_ints(StepInput::kPositions, rows);  // which query of the table
   put_ints(StepInput::kTokenSeq, token_seq);
   put(StepInput::kSeqs, seqs.data(), seqs.size() * sizeof(StepSeq));
   put_ints(StepInput::kRows, rows);
@@ -197,17 +216,33 @@ Result<MlaCache> MlaArm::fill() {
   return cache_;
 }
 
-Result<MlaArm::Step> MlaArm::run(int64_t context, int64_t n_seqs) {
-  if (decode_ == nullptr) {
-    const auto seqs = static_cast<int32_t>(max_seqs_);
-    SKUA_ASSIGN_OR_RETURN(decode_,
-                          program(Role::kDecode, {seqs, seqs, seqs, static_cast<int32_t>(pages_per_seq())}));
+LatentCounters MlaArm::since(const LatentCounters& now, const LatentCounters& then) {
+  const auto path = [](const LatentPath& a, const LatentPath& b) {
+    return LatentPath{a.tokens - b.tokens, a.rows - b.rows, a.bytes - b.bytes};
+  };
+  LatentCounters out;
+  out.decode = path(now.decode, then.decode);
+  out.split_decode = path(now.split_decode, then.split_decode);
+  out.prefill = path(now.prefill, then.prefill);
+  out.fast_prefill = path(now.fast_prefill, then.fast_prefill);
+  out.sparse = path(now.sparse, then.sparse);
+  out.merges = now.merges - then.merges;
+  return out;
+}
+
+Result<MlaArm::Step> MlaArm::run(int64_t context, int64_t n_seqs, int64_t q_len) {
+  if (decode_ == nullptr || (kind_ == MlaArmKind::kSparse && chosen_of_ != context)) {
+    chosen_of_ = context;
+    const auto queries = static_cast<int32_t>(data_.n_queries());
+    SKUA_ASSIGN_OR_RETURN(decode_, program(Role::kDecode, {queries, static_cast<int32_t>(max_seqs_), queries,
+                                                           static_cast<int32_t>(pages_per_seq())}));
   }
   std::vector<int32_t> ids;
   std::vector<StepSeq> seqs;
-  for (int32_t s = 0; s < n_seqs; ++s) {
-    ids.push_back(MlaBenchData::row_of(s, context - 1));
-    seqs.push_back({s, 1, static_cast<int32_t>(context), s});
+  for (int64_t s = 0; s < n_seqs; ++s) {
+    seqs.push_back({static_cast<int32_t>(ids.size()), static_cast<int32_t>(q_len),
+                    static_cast<int32_t>(context), static_cast<int32_t>(s)});
+    for (int64_t i = 0; i < q_len; ++i) ids.push_back(MlaBenchData::row_of(s, context - q_len + i));
   }
   write_inputs(*decode_, ids, seqs);
   using Clock = std::chrono::steady_clock;
@@ -222,17 +257,9 @@ Result<MlaArm::Step> MlaArm::run(int64_t context, int64_t n_seqs) {
     if (attends || op == "head_linear") out.seconds += seconds;
     if (attends) out.attend_seconds += seconds;
   }
-  const auto since = [](const LatentPath& now, const LatentPath& then) {
-    return LatentPath{now.tokens - then.tokens, now.rows - then.rows, now.bytes - then.bytes};
-  };
-  const LatentCounters after = backend_->latent_counters();
-  out.counted.decode = since(after.decode, before.decode);
-  out.counted.split_decode = since(after.split_decode, before.split_decode);
-  out.counted.prefill = since(after.prefill, before.prefill);
-  out.counted.merges = after.merges - before.merges;
-  const size_t n = static_cast<size_t>(n_seqs * data_.geometry().n_heads * data_.geometry().v);
-  out.values.resize(n);
-  std::memcpy(out.values.data(), decode_->bound->output(), n * sizeof(float));
+  out.counted = since(backend_->latent_counters(), before);
+  out.values.resize(ids.size() * static_cast<size_t>(data_.geometry().n_heads * data_.geometry().v));
+  std::memcpy(out.values.data(), decode_->bound->output(), out.values.size() * sizeof(float));
   return out;
 }
 
@@ -243,15 +270,19 @@ uint64_t MlaArm::bytes_per_token() const {
 }
 
 uint64_t MlaArm::cache_bytes(int64_t context, int64_t n_seqs) const {
-  return bytes_per_token() * static_cast<uint64_t>(context * n_seqs);
+  return bytes_per_token() * static_cast<uint64_t>(rows_seen(context) * n_seqs);
 }
 
-uint64_t MlaArm::flops(int64_t context, int64_t n_seqs) const {
+uint64_t MlaArm::flops(int64_t context, int64_t n_seqs, int64_t q_len) const {
   const MlaGeometry& g = data_.geometry();
-  const bool decompressed = kind_ == MlaArmKind::kDecompressed;
-  const int64_t per_key = decompressed ? g.nope + g.rope + g.v : 2 * g.rank + g.rope;
-  const int64_t around = decompressed ? 0 : g.rank * (g.nope + g.v);
-  return static_cast<uint64_t>(2 * n_seqs * g.n_heads * (context * per_key + around));
+  const bool by_head = kind_ == MlaArmKind::kDecompressed || kind_ == MlaArmKind::kFastPrefill;
+  const int64_t per_key = by_head ? g.nope + g.rope + g.v : 2 * g.rank + g.rope;
+  const int64_t pairs = q_len * rows_seen(context) - q_len * (q_len - 1) / 2;
+  const int64_t projected = kind_ == MlaArmKind::kDecompressed  ? 0
+                            : kind_ == MlaArmKind::kFastPrefill ? context
+                                                                : q_len;
+  return static_cast<uint64_t>(2 * n_seqs * g.n_heads *
+                               (pairs * per_key + projected * g.rank * (g.nope + g.v)));
 }
 
 }  // namespace skua

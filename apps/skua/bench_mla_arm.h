@@ -17,6 +17,9 @@ enum class MlaArmKind : uint8_t {
   kDecompressed,  // keys and values of every head in the cache, ordinary attention
   kAbsorbed,      // latent rows, a token's rows on one thread
   kSplit,         // latent rows, splits of them dealt to threads and merged
+  kSparse,        // latent rows, 2048 of them, the rest left where it is
+  kExactPrefill,  // many tokens of a sequence, absorbed
+  kFastPrefill,   // the same, decompressed
 };
 std::string_view mla_arm_name(MlaArmKind kind);
 
@@ -36,17 +39,19 @@ class MlaArm {
   Result<MlaCache> fill();
   void use(const MlaCache& cache) { cache_ = cache; }
 
-  /// One step: each of `n_seqs` sequences decodes the last of `context` tokens. Returns [n_seqs, heads * v].
+  /// One step: each of `n_seqs` sequences brings the last `q_len` of `context` tokens. Query i of the data
+  /// serves the step's token i. Returns [n_seqs * q_len, heads * v].
   struct Step {
     std::vector<float> values;
     double seconds = 0, attend_seconds = 0;  // from queries to values; of the attention op alone
     LatentCounters counted;                  // by this step
   };
-  Result<Step> run(int64_t context, int64_t n_seqs);
+  Result<Step> run(int64_t context, int64_t n_seqs, int64_t q_len);
 
   /// Of such a step: cache bytes that must be read, and FLOPs of all its products.
   uint64_t cache_bytes(int64_t context, int64_t n_seqs) const;
-  uint64_t flops(int64_t context, int64_t n_seqs) const;
+  int64_t rows_seen(int64_t context) const { return kind_ == MlaArmKind::kSparse ? kMlaChosen : context; }
+  uint64_t flops(int64_t context, int64_t n_seqs, int64_t q_len) const;
   uint64_t bytes_per_token() const;  // in the cache
 
  private:
@@ -66,6 +71,7 @@ class MlaArm {
   std::vector<float> weight_values(const std::string& name) const;
   Result<std::unique_ptr<Program>> program(Role role, const Capacity& capacity);
   Result<std::vector<PackedWeight>> pack(const Graph& graph);
+  static LatentCounters since(const LatentCounters& now, const LatentCounters& then);
   void write_inputs(Program& program, const std::vector<int32_t>& ids,
                     const std::vector<StepSeq>& seqs) const;
   int64_t pages_per_seq() const { return (max_context_ + kPageTokens - 1) / kPageTokens; }
@@ -76,6 +82,7 @@ class MlaArm {
   std::unique_ptr<Backend> backend_;
   MlaCache cache_;
   std::unique_ptr<Program> decode_;
+  int64_t chosen_of_ = 0;  // kSparse: the context that the chosen positions are spread over
 };
 
 }  // namespace skua

@@ -48,7 +48,8 @@ double MlaBenchData::sign_of(int64_t row) const {
   return (copy % 2 == 0 ? 1.0 : -1.0) * std::exp2(-static_cast<double>(copy / 2 % 3));
 }
 
-MlaBenchData::MlaBenchData(const MlaGeometry& geometry, int64_t max_seqs) : geometry_(geometry) {
+MlaBenchData::MlaBenchData(const MlaGeometry& geometry, int64_t n_queries)
+    : geometry_(geometry), n_queries_(n_queries) {
   const MlaGeometry& g = geometry_;
   up_keys = numbers(1, g.n_heads * g.rank * g.nope, 0.3);
   up_values = numbers(2, g.n_heads * g.v * g.rank, 0.3);
@@ -60,8 +61,8 @@ MlaBenchData::MlaBenchData(const MlaGeometry& geometry, int64_t max_seqs) : geom
     for (int64_t r = 0; r < g.rank; ++r) ckv.push_back(from[r] * static_cast<float>(sign_of(row)));
   }
   kpe = numbers(4, kMlaTableRows * g.rope, 1.0);
-  q_nope = numbers(5, max_seqs * g.n_heads * g.nope, 1.0);
-  q_pe = numbers(6, max_seqs * g.n_heads * g.rope, 1.0);
+  q_nope = numbers(5, n_queries * g.n_heads * g.nope, 1.0);
+  q_pe = numbers(6, n_queries * g.n_heads * g.rope, 1.0);
   for (int64_t row = 0; row < kMlaLatents; ++row)
     ckv_norm_ = std::max(ckv_norm_, norm_of(&latents[static_cast<size_t>(row * g.rank)], g.rank));
   for (int64_t row = 0; row < kMlaTableRows; ++row)
@@ -120,11 +121,11 @@ int32_t MlaBenchData::row_of(int64_t seq, int64_t pos) {
   return static_cast<int32_t>(mixed(static_cast<uint64_t>((seq << 32) + pos)) % kMlaTableRows);
 }
 
-void MlaBenchData::add_head(Truth& out, int64_t seq, int64_t h, int64_t context,
+void MlaBenchData::add_head(Truth& out, int64_t query, int64_t h, int64_t context,
                             const std::vector<double>& mixed_latents, double total) const {
   constexpr double kU = 0x1p-24;
   const MlaGeometry& g = geometry_;
-  const float* q = &q_nope[static_cast<size_t>((seq * g.n_heads + h) * g.nope)];
+  const float* q = &q_nope[static_cast<size_t>((query * g.n_heads + h) * g.nope)];
   double q_square = 0;
   for (int64_t r = 0; r < g.rank; ++r) {
     const float* w = &up_keys[static_cast<size_t>((h * g.rank + r) * g.nope)];
@@ -132,7 +133,7 @@ void MlaBenchData::add_head(Truth& out, int64_t seq, int64_t h, int64_t context,
     for (int64_t d = 0; d < g.nope; ++d) sum += double{q[d]} * double{w[d]};
     q_square += sum * sum;
   }
-  const double pe = norm_of(&q_pe[static_cast<size_t>((seq * g.n_heads + h) * g.rope)], g.rope);
+  const double pe = norm_of(&q_pe[static_cast<size_t>((query * g.n_heads + h) * g.rope)], g.rope);
   const double depth = 8 + static_cast<double>(g.rank + g.rope) / 16;
   const double score = depth * (std::sqrt(q_square) * ckv_norm_ + pe * kpe_norm_);
   const double relative = 2 * double{g.scale()} * score + 256 / 4.0 + 32 + static_cast<double>(context) / 256;
@@ -149,14 +150,18 @@ void MlaBenchData::add_head(Truth& out, int64_t seq, int64_t h, int64_t context,
   }
 }
 
-MlaBenchData::Truth MlaBenchData::truth(int64_t seq, int64_t context) const {
+MlaBenchData::Truth MlaBenchData::truth(int64_t query, int64_t seq, int64_t context, MlaSeen seen) const {
   const MlaGeometry& g = geometry_;
   std::vector<double> count(kMlaTableRows, 0.0);
-  for (int64_t pos = 0; pos < context; ++pos) count[static_cast<size_t>(row_of(seq, pos))] += 1;
+  const int64_t n_seen = seen == MlaSeen::kAll ? context : kMlaChosen;
+  for (int64_t i = 0; i < n_seen; ++i) {
+    const int64_t pos = seen == MlaSeen::kAll ? i : chosen_position(i, context);
+    count[static_cast<size_t>(row_of(seq, pos))] += 1;
+  }
   Truth out;
   for (int64_t h = 0; h < g.n_heads; ++h) {
-    const float* q = &q_nope[static_cast<size_t>((seq * g.n_heads + h) * g.nope)];
-    const float* pe = &q_pe[static_cast<size_t>((seq * g.n_heads + h) * g.rope)];
+    const float* q = &q_nope[static_cast<size_t>((query * g.n_heads + h) * g.nope)];
+    const float* pe = &q_pe[static_cast<size_t>((query * g.n_heads + h) * g.rope)];
     std::vector<double> products(kMlaLatents, 0.0), score(kMlaTableRows, 0.0),
         mixed_latents(kMlaLatents, 0.0);
     for (int64_t i = 0; i < kMlaLatents; ++i) {
@@ -177,7 +182,7 @@ MlaBenchData::Truth MlaBenchData::truth(int64_t seq, int64_t context) const {
       total += weight;
       mixed_latents[static_cast<size_t>(row % kMlaLatents)] += weight * sign_of(row);
     }
-    add_head(out, seq, h, context, mixed_latents, total);
+    add_head(out, query, h, context, mixed_latents, total);
   }
   return out;
 }

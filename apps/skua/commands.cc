@@ -36,11 +36,15 @@ constexpr std::string_view kModelDetails =
     "MODEL is a file or folder, a name that skua list shows, or ORG/NAME in a Hugging Face cache.\n";
 constexpr std::string_view kBenchDetails =
     "MODEL is a file or folder, a name that skua list shows, or ORG/NAME in a Hugging Face cache.\n"
-    "skua bench mla measures no model but decoding over latent rows, three ways: decompressed, absorbed, "
-    "and\n"
-    "absorbed with splits dealt to threads, at contexts of 4096, 16384 and 32768 and batches of 1 and 4\n"
-    "(--context and --sequences choose one; --threads, --isa, --repeat and --json count too). Each row is\n"
-    "checked against float64 before it is timed. A model that is called mla needs -m.\n";
+    "skua bench mla measures no model but attention over latent rows: decoding decompressed, absorbed, "
+    "absorbed\n"
+    "with splits dealt to threads, and over 2048 chosen rows, at contexts of 4096, 16384 and 32768 and "
+    "batches of\n"
+    "1 and 4; and 512 tokens of a prompt, exact and fast. --context and --sequences choose one; --threads, "
+    "--isa,\n"
+    "--repeat and --json count too. Every row is checked against float64 before it is timed. A model that "
+    "is\n"
+    "called mla needs -m.\n";
 constexpr std::string_view kSynthDetails =
     "CONFIG is a config.json, a folder with one, or the name of a known geometry (a wrong name lists them).\n"
     "Equal seeds give equal bytes.\n";

@@ -19,7 +19,8 @@
 namespace skua {
 namespace {
 
-constexpr int32_t kStepTokens = 64;  // logits of a step: this many rows of the vocabulary
+constexpr int32_t kStepTokens = 64;       // logits of a step: this many rows of the vocabulary
+constexpr int32_t kLongStepTokens = 512;  // for --mla-prefill fast, which decompresses for long steps alone
 
 struct Score {
   double nll = 0;  // natural logarithm, summed
@@ -40,11 +41,11 @@ void judge(std::span<const float> logits, int32_t next, Score& score) {
 }
 
 /// Runs all but the last of `ids` from an empty cache and judges all but the first.
-Status judge_window(Runner& runner, std::span<const int32_t> ids, Score& score) {
+Status judge_window(Runner& runner, size_t step_tokens, std::span<const int32_t> ids, Score& score) {
   std::vector<PageTable> tables = runner.cache().new_tables();
   Status status;
-  for (size_t begin = 0; status.ok() && begin + 1 < ids.size(); begin += kStepTokens) {
-    const auto part = ids.subspan(begin, std::min<size_t>(kStepTokens, ids.size() - 1 - begin));
+  for (size_t begin = 0; status.ok() && begin + 1 < ids.size(); begin += step_tokens) {
+    const auto part = ids.subspan(begin, std::min<size_t>(step_tokens, ids.size() - 1 - begin));
     const auto n_part = static_cast<int32_t>(part.size());
     const auto n_cached = static_cast<int32_t>(begin);
     status = runner.cache().extend(tables, n_cached + n_part, runner.step());
@@ -98,9 +99,11 @@ Result<Score> score_ids(Engine& engine, const std::vector<int32_t>& ids, size_t 
   Score score;
   window = std::min(window, ids.size() - 1);
   ProgressBar bar("Reading");
+  const auto step_tokens = static_cast<size_t>(engine.options().prefill_chunk);
   size_t begin = 0;
   for (; begin + window < ids.size(); begin += window) {
-    SKUA_RETURN_IF_ERROR(judge_window(engine.runner(), std::span(ids).subspan(begin, window + 1), score));
+    SKUA_RETURN_IF_ERROR(
+        judge_window(engine.runner(), step_tokens, std::span(ids).subspan(begin, window + 1), score));
     bar.update(begin + window, ids.size());
   }
   score.n_left = static_cast<int64_t>(ids.size() - 1 - begin);
@@ -118,7 +121,7 @@ Exit perplexity_command(const CommandInput& input) {
   EngineOptions wanted = engine_options(options);
   const auto window = static_cast<int32_t>(options.integer(Opt::kWindow));
   wanted.context = window;
-  wanted.prefill_chunk = kStepTokens;
+  wanted.prefill_chunk = options.text(Opt::kMlaPrefill) == "fast" ? kLongStepTokens : kStepTokens;
   const std::string model = input.arguments.empty() ? options.text(Opt::kModel) : input.arguments[0];
   auto engine = load_engine(options, model, wanted);
   if (!engine.ok()) return fail(engine.status());
