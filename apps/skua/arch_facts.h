@@ -25,8 +25,8 @@ struct FamilyFacts {
   const Family* family = nullptr;
   std::vector<std::string> goldens;
   std::set<std::string> kinds;  // of its golden cases: dense or moe; sliding, chunked, mla, recurrent
-  /// By "ref", "cpu f32", "cpu native" (weights of 4 bits, int8 activations): empty if every op of the first
-  /// golden case has a kernel, else what the backend said.
+  /// By "ref", "cpu f32", "cpu native" (weights of 4 bits, rounded activations): empty if every op of the
+  /// first golden case has a kernel, else what the backend said.
   std::map<std::string, std::string> missing;
 };
 

@@ -90,7 +90,8 @@ std::span<const Command> all_commands() {
        join({{Opt::kModel, Opt::kPrompt, Opt::kSystem, Opt::kMessages, Opt::kJson}, kWhere}),
        apply_template_command},
       {"arch", "", "Lists the families of models that can be run.",
-       "CPU NATIVE: weights of 4 bits with int8 activations. --json says what is missing where it says no.\n",
+       "CPU NATIVE: weights of 4 bits with rounded activations. --json says what is missing where it says "
+       "no.\n",
        0, join({{Opt::kJson}, kWhere}), arch_command},
       {"list", "", "Lists the models on this machine.", "", 0, join({{Opt::kJson}, kWhere}), list_command},
   };

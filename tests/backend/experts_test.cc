@@ -162,7 +162,7 @@ TEST_P(Experts, OnlyTheChosenAreRead) {
     expect_only_the_chosen_are_read(*backend, format);
 }
 
-/// All backends, and the CPU with int8 activations.
+/// All backends, and the CPU with rounded activations.
 std::vector<BackendUnderTest> with_native() {
   std::vector<BackendUnderTest> out = backends_under_test();
   out.push_back({"cpu_native", [](int n_threads) {

@@ -64,7 +64,7 @@ struct Subject {
 };
 void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name(); }
 
-/// Every model in f32; those with quantized weights also with int8 activations.
+/// Every model in f32; those with quantized weights also with rounded activations.
 std::vector<Subject> subjects() {
   std::vector<Subject> out;
   for (const FamilyModel& model : family_models()) {

@@ -186,7 +186,7 @@ struct Chooser {
       const uint64_t bytes = rows(in(0).lead) * static_cast<uint64_t>(quantized_row_bytes(args.k));
       args.shared_bytes = round_up(bytes, uint64_t{64});
     }
-    const char* arithmetic = n_panel_parts == 0 ? "f32" : n_panel_parts == parts.size() ? "s8" : "s8+f32";
+    const char* arithmetic = n_panel_parts == 0 ? "f32" : n_panel_parts == parts.size() ? "s15" : "s15+f32";
     return finish(fn, std::move(args), 2 * rows(in(0).lead) * products, formats, arithmetic);
   }
   Result<KernelChoice> operator()(const Linear& op) const {
@@ -550,13 +550,7 @@ struct Chooser {
     }
     size_t n_panels = 0;
     for (const LinearPart* p : {&args.gate, &args.up, &args.down}) {
-      if (p->order == WeightOrder::kRows) continue;
-      ++n_panels;
-      if (p->weight.rows / op.n_experts % kPanelRows != 0) {
-        return unsupported("[cpu] quantized experts of " + std::to_string(p->weight.rows / op.n_experts) +
-                           " rows; in compute native they need a multiple of " + std::to_string(kPanelRows) +
-                           ", any number runs with compute f32");
-      }
+      n_panels += p->order == WeightOrder::kPanels ? 1 : 0;
     }
     args.shared_bytes = ExpertPlaces(args).end;
     args.thread_bytes = std::max(scratch_bytes(args.d_model), scratch_bytes(args.d_ff));
@@ -565,8 +559,8 @@ struct Chooser {
     const bool mixed = format != format_name(args.down.weight.format);
     return finish(target.table->moe_experts, args, rows(in(0).lead) * expert_flops, mixed ? "mixed" : format,
                   n_panels == 0   ? "f32"
-                  : n_panels == 3 ? "s8"
-                                  : "s8+f32");
+                  : n_panels == 3 ? "s15"
+                                  : "s15+f32");
   }
 
   Result<KernelChoice> elements(KernelFn fn, Act act, float factor) const {

@@ -33,7 +33,8 @@ class CpuBackend final : public Backend {
            (target_.n_threads == 1 ? " thread" : " threads") + ", compute " + compute_name();
   }
   std::string arithmetic() const override {
-    return "cpu " + compute_name();  // the same on every instruction set
+    // The same on every instruction set; s15 is how activations are rounded (kernels/quantize.h).
+    return "cpu " + compute_name() + (target_.compute == CpuCompute::kF32 ? "" : " s15");
   }
   Numerics numerics() const override { return {.mla_prefill = mla_prefill_}; }
   FusionSet fusions() const override {

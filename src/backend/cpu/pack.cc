@@ -113,9 +113,21 @@ int64_t first_bad_column(const EncodedMatrix& source, int64_t row) {
   return -1;
 }
 
-/// Formats whose loss in perplexity against kF32 is below 0.1 % (docs/checkpoints.md).
+/// Formats that `auto` runs in panels: those judged, with a loss in perplexity against kF32 below 0.1 %
+/// (docs/checkpoints.md). A format that is added waits here until it was judged too.
 static bool passed_the_gate(const Format& format) {
-  return format.kind == FormatKind::kAffine && (format.bits == 4 || format.bits == 8);
+  switch (format.kind) {
+    case FormatKind::kQ4_0:
+    case FormatKind::kQ4_1:
+    case FormatKind::kQ5_0:
+    case FormatKind::kQ5_1:
+    case FormatKind::kQ6_K:
+    case FormatKind::kQ8_0:
+    case FormatKind::kAffine:
+      return true;
+    default:
+      return false;
+  }
 }
 
 WeightOrder weight_order(CpuCompute compute, const Format& format, int64_t rows) {

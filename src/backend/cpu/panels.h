@@ -48,8 +48,9 @@ PackedWeight::Layout panel_layout(const Format& format, int64_t rows, int64_t co
 void pack_panel(const EncodedMatrix& source, const PackedWeight::Layout& layout, int64_t panel,
                 std::byte* base);
 
-/// Bytes of one quantized activation row: per 32 columns 32 codes and 5 numbers (kernels/quantize.h).
-constexpr int64_t kQuantizedBlockBytes = kPanelCols + 20;
+/// Bytes of one quantized activation row: per 32 columns two planes of bytes and 5 numbers
+/// (kernels/quantize.h).
+constexpr int64_t kQuantizedBlockBytes = 2 * kPanelCols + 20;
 constexpr int64_t quantized_row_bytes(int64_t k) {
   return (k + kPanelCols - 1) / kPanelCols * kQuantizedBlockBytes;
 }

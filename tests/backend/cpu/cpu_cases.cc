@@ -91,7 +91,7 @@ std::vector<double> quantized(const std::vector<double>& x) {
     float amax = 0;
     for (size_t i = begin; i < begin + 32; ++i) amax = std::max(amax, std::abs(static_cast<float>(x[i])));
     if (amax < 0x1p-100f) continue;
-    const float scale = amax / 127.0f, inverse = 127.0f / amax;
+    const float scale = amax / 16256.0f, inverse = 16256.0f / amax;
     for (size_t i = begin; i < begin + 32; ++i) {
       out[i] = double{scale} * std::nearbyint(static_cast<float>(x[i]) * inverse);
     }

@@ -35,7 +35,7 @@ struct AttentionShape {
 /// One sequence of sum(lengths) tokens, in chunks of these lengths.
 OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& lengths);
 
-/// The rule of quantized activations, written plainly: 32 at a time, scale amax / 127.
+/// The rule of quantized activations, written plainly: 32 at a time, scale amax / 16256.
 std::vector<double> quantized(const std::vector<double>& x);
 
 /// Every case table of the op matrix in one list.

@@ -1,8 +1,9 @@
-// The int8 path: panels hold what the file holds, quantized activations follow their rule, and products are
-// judged against float64 on the operands that the kernel saw.
+// Integer products: panels hold what the file holds, quantized activations follow their rule, and products
+// are judged against float64 on the operands that the kernel saw.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -135,14 +136,71 @@ TEST(CpuNative, ProductsStayWithinTheBoundOfFloat64) {
   std::printf("  worst error/bound %.3f: %s\n", worst, worst_case.c_str());
 }
 
+/// Largest error against products of the activations as they came, in units of what rounding them to 15 bits
+/// may do: half a step of each block's scale, times |w|, and the sums' own rounding.
+double worst_ratio_unrounded(const OpCase& op_case, const std::vector<double>& got) {
+  const HostWeight& w = op_case.weights[0];
+  const bool has_offset = cpu::panel_format(w.format)->has_offset;
+  const HostWeight offsets = has_offset ? without_codes(w) : HostWeight{};
+  const std::vector<double>& x = op_case.steps[0].inputs.at(0);
+  const std::vector<double> bias = op_case.weights[1].row(0);
+  const auto cols = static_cast<size_t>(w.cols), n_rows = static_cast<size_t>(w.rows);
+  const double u = 0x1p-24, depth = 2.0 * static_cast<double>(w.cols) / 32.0 + 8.0;
+  double worst = 0;
+  for (size_t n = 0; n < n_rows; ++n) {
+    const std::vector<double> row = w.row(static_cast<int64_t>(n));
+    const std::vector<double> offset =
+        has_offset ? offsets.row(static_cast<int64_t>(n)) : std::vector<double>(cols);
+    for (size_t t = 0; t < x.size() / cols; ++t) {
+      double exact = bias[n], bound = 0, s = std::abs(exact);
+      for (size_t begin = 0; begin < cols; begin += 32) {
+        double amax = 0;
+        for (size_t k = begin; k < begin + 32; ++k) amax = std::max(amax, std::abs(x[t * cols + k]));
+        for (size_t k = begin; k < begin + 32; ++k) {
+          exact += x[t * cols + k] * row[k];
+          s += std::abs(x[t * cols + k]) * (std::abs(row[k]) + 2 * std::abs(offset[k]));
+          bound += 0.51 * amax / 16256 * std::abs(row[k]);
+        }
+      }
+      const double ratio = std::abs(got[t * n_rows + n] - exact) / (bound + depth * u * s);
+      worst = std::max(worst, std::isnan(ratio) ? std::numeric_limits<double>::infinity() : ratio);
+    }
+  }
+  return worst;
+}
+
+/// Seven bits would miss this bound by a factor of some 30: it sees a low plane that is lost or misplaced,
+/// whatever the rule in quantized() says.
+TEST(CpuNative, ProductsStayNearThoseOfUnroundedActivations) {
+  double worst = 0, least = std::numeric_limits<double>::infinity();
+  for (const Format& format : panel_formats()) {
+    const OpCase op_case = linear_case(format, 15, 768, 50);  // tiles of 8, 4, 2 and 1 rows
+    for (const CpuIsa isa : isas_here()) {
+      const auto backend = cpu_backend(isa, 2, CpuCompute::kNative);
+      const double ratio =
+          worst_ratio_unrounded(op_case, join(run_on(*backend, op_case), op_case.graph.output));
+      EXPECT_LE(ratio, 1.0) << op_case.name << ", " << cpu_isa_name(isa);
+      worst = std::max(worst, ratio);
+      least = std::min(least, ratio);
+    }
+  }
+  std::printf("  worst error/bound from %.3f to %.3f\n", least, worst);
+  EXPECT_GE(least, 1e-3) << "a bound that no format comes near proves little";
+}
+
 /// All codes at their extremes and activations at full scale, so that a sum that wrapped would show.
 TEST(CpuNative, ExtremeCodesDoNotWrap) {
+  // At scale 1: high parts at their ends with low parts at 0; low parts at -64 and at 63.
+  const std::array<std::array<double, 2>, 3> ends = {{{16256, -16256}, {16192, -16192}, {16191, -16193}}};
   for (const Format& format : panel_formats()) {
     for (const uint8_t fill : {0x00, 0x80, 0x7F, 0xFF}) {
-      OpCase op_case = linear_case(format, 2, 256, 16);
+      OpCase op_case = linear_case(format, 6, 256, 16);
       fill_codes(op_case.weights[0], fill);
       std::vector<double>& x = op_case.steps[0].inputs.at(0);
-      for (size_t i = 0; i < x.size(); ++i) x[i] = i < 256 ? 3.0 : i % 3 == 0 ? 3.0 : -3.0;
+      for (size_t i = 0; i < x.size(); ++i) {
+        const size_t row = i / 256;  // the first three rows hold one sign
+        x[i] = i % 32 == 0 ? 16256.0 : ends[row % 3][row < 3 || i % 3 == 0 ? 0 : 1];
+      }
       for (const CpuIsa isa : isas_here()) {
         const auto backend = cpu_backend(isa, 1, CpuCompute::kNative);
         EXPECT_LE(worst_ratio(op_case, join(run_on(*backend, op_case), op_case.graph.output)), 1.0)
@@ -183,7 +241,7 @@ TEST(CpuNative, KernelNamesTellTheArithmetic) {
     weights.push_back(std::move(backend->pack(w.view(), "w")).value());
   const auto choice = backend->choose({&op_case.graph, weights, {.n_tokens = 4}}, op_case.graph.nodes[0]);
   ASSERT_TRUE(choice.ok());
-  EXPECT_EQ(choice->kernel, "avx2_linear_q8_0_s8");
+  EXPECT_EQ(choice->kernel, "avx2_linear_q8_0_s15");
 }
 
 }  // namespace

@@ -86,7 +86,24 @@ struct PartView {
     return tile;
   }
 
-  /// Products of the panel that starts at weight row `row` with activation rows [t, t + n): out[i * 16 + r].
+  /// Products of 16 weight rows from `row` on, which need not be where a panel starts, with activation rows
+  /// [t, t + n), n <= kBlockTokens: out[i * 16 + r], of which the first n_rows count.
+  void rows_in_panels(const Input& input, int64_t row, int64_t n_rows, int64_t t, int64_t n,
+                      float* out) const {
+    const int64_t skip = row % kPanelRows;
+    panel(input, row, t, n, out);
+    if (skip == 0) return;
+    float next[kBlockTokens * kPanelRows] = {};
+    if (skip + n_rows > kPanelRows) panel(input, row + kPanelRows, t, n, next);
+    for (int64_t i = 0; i < n * kPanelRows; i += kPanelRows) {
+      for (int64_t r = 0; r < kPanelRows; ++r) {
+        const int64_t from = skip + r;
+        out[i + r] = from < kPanelRows ? out[i + from] : next[i + from - kPanelRows];
+      }
+    }
+  }
+
+  /// Products of the panel that holds weight row `row` with activation rows [t, t + n): out[i * 16 + r].
   void panel(const Input& input, int64_t row, int64_t t, int64_t n, float* out) const {
     const int64_t index = row / kPanelRows;
     const Panel at{.codes = planes.row(0, index),

@@ -106,11 +106,11 @@ struct Kernel {
   }
 
   /// Products of weight rows from `row` on with activation rows [p, p + n_p): out[i * kPanelRows + r]. `rows`
-  /// holds them if they are decoded.
+  /// says how many count, and holds them if they are decoded.
   static void products(const PartView& view, const Input& input, const DotTile& rows, int64_t row, int64_t p,
                        int64_t n_p, float* out) {
     if (view.in_panels()) {
-      view.panel(input, row, p, n_p, out);
+      view.rows_in_panels(input, row, rows.n, p, n_p, out);
       return;
     }
     DotTile tile = rows;
@@ -136,7 +136,7 @@ struct Kernel {
       float* to = hidden + pairs.begin[e] * args.d_ff;
       for (int64_t i = begin; i < end && x.n > 0; i += kPanelRows) {
         const int64_t n = min_of(kPanelRows, end - i), row = e * args.d_ff + i;
-        DotTile tiles[2];
+        DotTile tiles[2] = {{.n = n}, {.n = n}};
         if (!gate.in_panels()) tiles[0] = gate.load_rows(row, n, x.n, scratch);
         if (!up.in_panels()) tiles[1] = up.load_rows(row, n, x.n, scratch + kPanelRows * scratch_stride(x.k));
         for (int64_t p = 0; p < x.n; p += kBlockTokens) {
@@ -183,7 +183,7 @@ struct Kernel {
       const bool identity = e >= args.op.n_experts;
       for (int64_t i = begin; i < end && h.n > 0; i += kPanelRows) {
         const int64_t n = min_of(kPanelRows, end - i), row = e * d + i;
-        DotTile tile;
+        DotTile tile{.n = n};
         if (!identity && !down.in_panels()) tile = down.load_rows(row, n, h.n, scratch);
         for (int64_t p = 0; p < h.n; p += kBlockTokens) {
           const int64_t n_p = min_of(kBlockTokens, h.n - p);

@@ -1,6 +1,8 @@
-// Activation rows in int8: per 32 columns one scale amax/127, codes rounded to nearest even in [-127, 127]. A
-// pure function of the row; a block below 2^-100 is zero. A block with a NaN or infinity gets scale NaN, so
-// that it reaches every output.
+// Activation rows as whole numbers ("s15"): per 32 columns one scale amax/16256 and codes in [-16256, 16256],
+// rounded to nearest even; a pure function of the row. A code is 128 * high + low, high in [-127, 127] and
+// low in [-64, 63]: two planes of bytes that a kernel meets with the same weights, read once. Seven bits
+// alone were not enough (docs/checkpoints.md). A block below 2^-100 is zero. A block with a NaN or infinity
+// gets scale NaN, so that it reaches every output.
 //
 // Rows that a kernel handles together lie together: a tile of 8, 4, 2 or 1 rows holds, block after block, the
 // codes of its rows, then their numbers. So a kernel walks one pointer.
@@ -14,8 +16,9 @@ namespace skua::cpu::SKUA_ISA {
 /// One block of a tile of kT rows.
 template <int kT>
 struct QuantizedBlock {
-  int8_t codes[kT][kPanelCols];
-  float scale[kT];        // amax / 127
+  int8_t high[kT][kPanelCols];
+  int8_t low[kT][kPanelCols];
+  float scale[kT];        // amax / 16256
   float sum[kT];          // scale times the sum of the codes
   int32_t minus_8[kT];    // -8 times the sum of the codes
   int32_t minus_128[kT];  // -128 times

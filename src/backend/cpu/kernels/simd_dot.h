@@ -17,6 +17,10 @@ struct Lanes {  // one number per row
   static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
   static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
+  static I none() { return _mm512_setzero_si512(); }
+  static I whole(int32_t x) { return _mm512_set1_epi32(x); }
+  static I add(I a, I b) { return _mm512_add_epi32(a, b); }
+  static I times_128(I a) { return _mm512_slli_epi32(a, 7); }
   static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
   static I load_codes(const std::byte* p) { return _mm512_loadu_si512(p); }
   static F load_s8(const std::byte* p) {
@@ -43,35 +47,25 @@ struct Lanes {  // one number per row
   }
 };
 
-/// Per row, the sum over 32 columns of (code - kCentre) * x, for row t of a tile.
-template <int kBits, int kCentre, int kT>
-inline __m512i dot_block(const __m512i* codes, const QuantizedBlock<kT>& block, int t) {
-  const int8_t* x = block.codes[t];
-  __m512i sum = _mm512_setzero_si512();
-  if constexpr (kCentre == 8) sum = _mm512_set1_epi32(block.minus_8[t]);
-  if constexpr (kCentre == 16) sum = _mm512_slli_epi32(_mm512_set1_epi32(block.minus_8[t]), 1);
-  if constexpr (kCentre == 128) sum = _mm512_set1_epi32(block.minus_128[t]);
+/// What the sums of block row t start from, so that products of code * x give (code - kCentre) * x.
+template <int kBits, int kCentre, typename Block>
+inline __m512i start_of(const Block& block, int t) {
+  if constexpr (kCentre == 8) return _mm512_set1_epi32(block.minus_8[t]);
+  if constexpr (kCentre == 16) return _mm512_slli_epi32(_mm512_set1_epi32(block.minus_8[t]), 1);
+  if constexpr (kCentre == 128) return _mm512_set1_epi32(block.minus_128[t]);
+  return _mm512_setzero_si512();
+}
+
+/// sum + per row the products of kN code vectors with 4 kN activations.
+template <int kBits, int kN>
+inline __m512i add_products(__m512i sum, const __m512i* codes, const int8_t* x) {
 #pragma GCC unroll 8
-  for (int v = 0; v < 8; ++v) {
+  for (int v = 0; v < kN; ++v) {
     int32_t four;
     __builtin_memcpy(&four, x + 4 * v, 4);
     sum = _mm512_dpbusd_epi32(sum, codes[v], _mm512_set1_epi32(four));
   }
   return sum;
-}
-
-/// Per row, the sums over the first and the last 16 columns of (code - 32) * x; codes of 6 bits.
-template <int kT>
-inline void dot_halves(const __m512i* codes, const QuantizedBlock<kT>& block, int t, __m512i* sums) {
-  const __m512i first = _mm512_set1_epi32(block.first_8[t]), both = _mm512_set1_epi32(block.minus_8[t]);
-  sums[0] = _mm512_slli_epi32(first, 2);
-  sums[1] = _mm512_slli_epi32(_mm512_sub_epi32(both, first), 2);
-#pragma GCC unroll 8
-  for (int v = 0; v < 8; ++v) {
-    int32_t four;
-    __builtin_memcpy(&four, block.codes[t] + 4 * v, 4);
-    sums[v / 4] = _mm512_dpbusd_epi32(sums[v / 4], codes[v], _mm512_set1_epi32(four));
-  }
 }
 
 #else
@@ -85,6 +79,10 @@ struct Lanes {
   static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
   static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
+  static I none() { return _mm256_setzero_si256(); }
+  static I whole(int32_t x) { return _mm256_set1_epi32(x); }
+  static I add(I a, I b) { return _mm256_add_epi32(a, b); }
+  static I times_128(I a) { return _mm256_slli_epi32(a, 7); }
   static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
   static I load_codes(const std::byte* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
   static F load_s8(const std::byte* p) {
@@ -108,67 +106,70 @@ struct Lanes {
   }
 };
 
-/// Per row, the sum over 32 columns of (code - kCentre) * x, for row t of a tile.
-template <int kBits, int kCentre, int kT>
-inline __m256i dot_block(const __m256i* codes, const QuantizedBlock<kT>& block, int t) {
-  const int8_t* x = block.codes[t];
+/// What the sums of block row t start from, so that products of code * x give (code - kCentre) * x. 8-bit
+/// codes are code - 128 here.
+template <int kBits, int kCentre, typename Block>
+inline __m256i start_of(const Block& block, int t) {
+  if constexpr (kBits == 8 && kCentre == 0) {
+    return _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_set1_epi32(block.minus_128[t]));
+  }
+  if constexpr (kCentre == 8) return _mm256_set1_epi32(block.minus_8[t]);
+  if constexpr (kCentre == 16) return _mm256_slli_epi32(_mm256_set1_epi32(block.minus_8[t]), 1);
+  return _mm256_setzero_si256();
+}
+
+/// sum + per row the products of kN code vectors with 4 kN activations.
+template <int kBits, int kN>
+inline __m256i add_products(__m256i sum, const __m256i* codes, const int8_t* x) {
   const __m256i ones = _mm256_set1_epi16(1);
   const auto four = [&](int v) {
     int32_t bytes;
     __builtin_memcpy(&bytes, x + 4 * v, 4);
     return _mm256_set1_epi32(bytes);
   };
-  if constexpr (kBits == 8) {
-    // Codes are signed here, |code - 128| <= 128 and |x| <= 127: a pair of products fits int16.
-    __m256i sum = _mm256_setzero_si256();
+  const auto products = [&](int v) {
+    // 8-bit codes are signed, |code - 128| <= 128 and |x| <= 127: a pair of products fits int16.
+    if constexpr (kBits == 8)
+      return _mm256_maddubs_epi16(_mm256_abs_epi8(codes[v]), _mm256_sign_epi8(four(v), codes[v]));
+    return _mm256_maddubs_epi16(codes[v], four(v));
+  };
+  // Pairs of products that fit int16 together: 8 * 2 * 15 * 127 = 30,480; 4 * 2 * 31 * 127 = 31,496;
+  // 2 * 2 * 63 * 127 = 32,004.
+  constexpr int kFit = kBits == 8 ? 1 : kBits == 6 ? 2 : kBits == 5 ? 4 : kN;
 #pragma GCC unroll 8
-    for (int v = 0; v < 8; ++v) {
-      const __m256i pairs =
-          _mm256_maddubs_epi16(_mm256_abs_epi8(codes[v]), _mm256_sign_epi8(four(v), codes[v]));
-      sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
-    }
-    if constexpr (kCentre == 128) return sum;
-    return _mm256_sub_epi32(sum, _mm256_set1_epi32(block.minus_128[t]));
-  } else {
-    // Pairs of products that fit int16 together: 8 * 2 * 15 * 127 = 30,480; 4 * 2 * 31 * 127 = 31,496;
-    // 2 * 2 * 63 * 127 = 32,004.
-    constexpr int kFit = kBits <= 4 ? 8 : kBits == 5 ? 4 : 2;
-    __m256i wide = _mm256_setzero_si256();
-    if constexpr (kCentre == 8) wide = _mm256_set1_epi32(block.minus_8[t]);
-    if constexpr (kCentre == 16) wide = _mm256_slli_epi32(_mm256_set1_epi32(block.minus_8[t]), 1);
+  for (int first = 0; first < kN; first += kFit) {
+    __m256i pairs = products(first);
 #pragma GCC unroll 8
-    for (int first = 0; first < 8; first += kFit) {
-      __m256i sum = _mm256_maddubs_epi16(codes[first], four(first));
-#pragma GCC unroll 8
-      for (int v = first + 1; v < first + kFit; ++v) {
-        sum = _mm256_add_epi16(sum, _mm256_maddubs_epi16(codes[v], four(v)));
-      }
-      wide = _mm256_add_epi32(wide, _mm256_madd_epi16(sum, ones));
-    }
-    return wide;
+    for (int v = first + 1; v < first + kFit; ++v) pairs = _mm256_add_epi16(pairs, products(v));
+    sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
   }
+  return sum;
+}
+
+#endif
+
+/// start + the products of kN code vectors, from `first` on, with row t of a tile.
+template <int kBits, int kN, int kT>
+inline Lanes::I dot_vectors(Lanes::I start, const Lanes::I* codes, const QuantizedBlock<kT>& block, int t,
+                            int first) {
+  const Lanes::I low = add_products<kBits, kN>(start, codes + first, block.low[t] + 4 * first);
+  const Lanes::I high = add_products<kBits, kN>(Lanes::none(), codes + first, block.high[t] + 4 * first);
+  return Lanes::add(low, Lanes::times_128(high));
+}
+
+/// Per row, the sum over 32 columns of (code - kCentre) * x, for row t of a tile.
+template <int kBits, int kCentre, int kT>
+inline Lanes::I dot_block(const Lanes::I* codes, const QuantizedBlock<kT>& block, int t) {
+  return dot_vectors<kBits, 8>(start_of<kBits, kCentre>(block, t), codes, block, t, 0);
 }
 
 /// Per row, the sums over the first and the last 16 columns of (code - 32) * x; codes of 6 bits.
 template <int kT>
-inline void dot_halves(const __m256i* codes, const QuantizedBlock<kT>& block, int t, __m256i* sums) {
-  const __m256i first = _mm256_set1_epi32(block.first_8[t]), both = _mm256_set1_epi32(block.minus_8[t]);
-  sums[0] = _mm256_slli_epi32(first, 2);
-  sums[1] = _mm256_slli_epi32(_mm256_sub_epi32(both, first), 2);
-#pragma GCC unroll 4
-  for (int v = 0; v < 8; v += 2) {  // two vectors' products fit int16 together
-    __m256i pairs = _mm256_setzero_si256();
-#pragma GCC unroll 2
-    for (int i = v; i < v + 2; ++i) {
-      int32_t four;
-      __builtin_memcpy(&four, block.codes[t] + 4 * i, 4);
-      pairs = _mm256_add_epi16(pairs, _mm256_maddubs_epi16(codes[i], _mm256_set1_epi32(four)));
-    }
-    sums[v / 4] = _mm256_add_epi32(sums[v / 4], _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
-  }
+inline void dot_halves(const Lanes::I* codes, const QuantizedBlock<kT>& block, int t, Lanes::I* sums) {
+  const int32_t first = 4 * block.first_8[t], second = 4 * block.minus_8[t] - first;
+  sums[0] = dot_vectors<6, 4>(Lanes::whole(first), codes, block, t, 0);
+  sums[1] = dot_vectors<6, 4>(Lanes::whole(second), codes, block, t, 4);
 }
-
-#endif
 
 /// Eight vectors of four nibble planes.
 inline void unpack_nibbles(const std::byte* planes, Lanes::I* codes) {
