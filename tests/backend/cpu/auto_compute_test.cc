@@ -11,7 +11,7 @@ bool in_panels(CpuCompute compute, const Format& format, int64_t rows = 64) {
   return weight_order(compute, format, rows) == WeightOrder::kPanels;
 }
 
-/// The table of docs/checkpoints.md: every format in it lost less than 0.1 % (of Q5_1 see there).
+/// The table of docs/checkpoints.md: every format in it lost less than 0.1 %.
 std::vector<Format> judged() {
   using enum FormatKind;
   std::vector<Format> out = {{kQ4_0}, {kQ4_1}, {kQ5_0}, {kQ5_1}, {kQ8_0}, {kQ6_K}};
