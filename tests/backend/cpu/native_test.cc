@@ -169,7 +169,7 @@ double worst_ratio_unrounded(const OpCase& op_case, const std::vector<double>& g
   return worst;
 }
 
-/// Seven bits miss this bound by a factor of 8 to 23: it sees a low plane that is lost or misplaced,
+/// Eight bits miss this bound by a factor of 8 to 23: it sees a low plane that is lost or misplaced,
 /// whatever the rule in quantized() says.
 TEST(CpuNative, ProductsStayNearThoseOfUnroundedActivations) {
   double worst = 0, least = std::numeric_limits<double>::infinity();
