@@ -1,6 +1,6 @@
 // Activation rows as whole numbers ("s15"): per 32 columns one scale amax/16256 and codes in [-16256, 16256],
 // rounded to nearest even; a pure function of the row. A code is 128 * high + low, high in [-127, 127] and
-// low in [-64, 63]: two planes of bytes that a kernel meets with the same weights, read once. Seven bits
+// low in [-64, 63]: two planes of bytes that a kernel meets with the same weights, read once. Eight bits
 // alone were not enough (docs/checkpoints.md). A block below 2^-100 is zero. A block with a NaN or infinity
 // gets scale NaN, so that it reaches every output.
 //
