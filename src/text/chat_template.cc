@@ -1,7 +1,9 @@
 // ChatTemplate over the interpreter in jinja/.
 #include "text/chat_template.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cstdint>
 #include <ctime>
 
 #include "text/jinja/interpreter.h"
@@ -33,6 +35,15 @@ jinja::ClockTime clock_time(const LocalTime& t) {
   return out;
 }
 
+// Python's integers have no end; ours do, and a float in their place would be a quiet change.
+bool has_larger_integer(const Json& json) {
+  if (json.kind() == Json::Kind::kUint) return json.as_uint() > static_cast<uint64_t>(INT64_MAX);
+  if (json.is_array()) return std::any_of(json.items().begin(), json.items().end(), has_larger_integer);
+  return json.is_object() &&
+         std::any_of(json.members().begin(), json.members().end(),
+                     [](const auto& member) { return has_larger_integer(member.second); });
+}
+
 }  // namespace
 
 struct ChatTemplate::Parsed {
@@ -56,6 +67,9 @@ Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
 
 Result<std::string> ChatTemplate::render(const Json& variables, const RenderOptions& options) const {
   if (!variables.is_object()) return invalid_argument("[template] variables must be an object");
+  if (has_larger_integer(variables))
+    return invalid_argument(
+        "[template] an integer among the variables does not fit 64 bits (write it as text)");
   const jinja::Value values = jinja::from_json(variables);
   if (values.depth() > jinja::kMaxDepth)
     return invalid_argument("[template] variables are nested too deeply");

@@ -3,6 +3,7 @@
 
 #include <unicode/locid.h>
 #include <unicode/normalizer2.h>
+#include <unicode/stringoptions.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 #include <unicode/uscript.h>
@@ -78,12 +79,34 @@ std::string upper_case(std::string_view text) {
   return out;
 }
 
-char32_t to_title_simple(char32_t c) { return static_cast<char32_t>(u_totitle(icu(c))); }
+std::string fold_case(std::string_view text) {
+  std::string out;
+  icu::UnicodeString::fromUTF8(text).foldCase().toUTF8String(out);
+  return out;
+}
+
+void append_title(std::string& out, char32_t c) {
+  icu::UnicodeString one(icu(c));
+  one.toTitle(nullptr, icu::Locale::getRoot(),
+              U_TITLECASE_WHOLE_STRING | U_TITLECASE_NO_BREAK_ADJUSTMENT | U_TITLECASE_NO_LOWERCASE);
+  one.toUTF8String(out);
+}
+
 bool is_cased(char32_t c) { return u_hasBinaryProperty(icu(c), UCHAR_CASED); }
 bool is_upper_case(char32_t c) { return u_hasBinaryProperty(icu(c), UCHAR_UPPERCASE); }
 bool is_lower_case(char32_t c) { return u_hasBinaryProperty(icu(c), UCHAR_LOWERCASE); }
 bool is_letter(char32_t c) { return in_category(c, U_GC_L_MASK); }
 bool is_decimal_digit(char32_t c) { return in_category(c, U_GC_ND_MASK); }
+bool is_case_ignorable(char32_t c) { return u_hasBinaryProperty(icu(c), UCHAR_CASE_IGNORABLE); }
+
+bool has_digit_value(char32_t c) {
+  const int32_t type = u_getIntPropertyValue(icu(c), UCHAR_NUMERIC_TYPE);
+  return type == U_NT_DECIMAL || type == U_NT_DIGIT;
+}
+
+bool has_numeric_value(char32_t c) { return u_getIntPropertyValue(icu(c), UCHAR_NUMERIC_TYPE) != U_NT_NONE; }
+
+int decimal_value(char32_t c) { return u_charDigitValue(icu(c)); }
 
 bool is_inert(NormalForm form, char32_t c) { return c < 0x80 || normalizer(form).isInert(icu(c)); }
 

@@ -22,12 +22,18 @@ void append_lower(std::u32string& out, char32_t c);
 /// Full case mapping of a text, with context (final sigma), in no particular language.
 std::string lower_case(std::string_view text);
 std::string upper_case(std::string_view text);
-char32_t to_title_simple(char32_t c);
+std::string fold_case(std::string_view text);
+/// Full title case of one character.
+void append_title(std::string& out, char32_t c);
 bool is_cased(char32_t c);
 bool is_upper_case(char32_t c);     // Uppercase
 bool is_lower_case(char32_t c);     // Lowercase
 bool is_letter(char32_t c);         // L
 bool is_decimal_digit(char32_t c);  // Nd
+bool is_case_ignorable(char32_t c);
+bool has_digit_value(char32_t c);    // Numeric_Type Decimal or Digit: superscripts too
+bool has_numeric_value(char32_t c);  // any Numeric_Type: fractions and CJK numbers too
+int decimal_value(char32_t c);       // 0 to 9 of a decimal digit of any script, or -1
 
 enum class NormalForm : uint8_t { kNfc, kNfd, kNfkc, kNfkd };
 

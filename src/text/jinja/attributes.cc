@@ -13,6 +13,22 @@ Value no_attribute(const Value& base, std::string_view name) {
                           std::string(name) + "'");
 }
 
+// real, imag, numerator, denominator.
+bool number_attribute(const Value& base, std::string_view name, Value& out) {
+  const bool whole = base.is_integral();
+  if (!base.is_number()) return false;
+  if (name == "real" || (whole && name == "numerator")) {
+    out = whole ? Value::integer(base.as_int()) : base;
+  } else if (name == "imag") {
+    out = whole ? Value::integer(0) : Value::real(0);
+  } else if (whole && name == "denominator") {
+    out = Value::integer(1);
+  } else {
+    return false;
+  }
+  return true;
+}
+
 // Methods and attributes that Python objects have themselves, before their items are looked at.
 bool own_attribute(Runtime& runtime, const Value& base, const std::string& name, Value& out) {
   if (base.is_object() && base.as_object().attribute(runtime, name, out)) return true;
@@ -20,6 +36,7 @@ bool own_attribute(Runtime& runtime, const Value& base, const std::string& name,
     out = base.as_sequence().items[name == "list" ? 1 : 0];
     return true;
   }
+  if (number_attribute(base, name, out)) return true;
   if (const Builtin method = find_method(base, name)) {
     out = bound(name, method, base);
     return true;
@@ -116,7 +133,7 @@ Result<Value> Runtime::attribute(const Value& base, const std::string& name) {
 
 Result<Value> Runtime::item(const Value& base, const Value& key) {
   if (base.is_undefined()) return type_error(base.as_string());
-  if (base.is_string()) SKUA_RETURN_IF_ERROR(step(base.as_string().size() / 1024));
+  if (base.is_string()) SKUA_RETURN_IF_ERROR(scan(base.as_string().size()));
   Value out;
   if (own_item(base, key, out)) return out;
   if (key.is_string() && own_attribute(*this, base, key.as_string(), out)) return out;

@@ -295,7 +295,8 @@ Result<ExprPtr> ExpressionParser::primary() {
     case TokenKind::kInteger: {
       int64_t value = 0;
       const char* end = token.value.data() + token.value.size();
-      if (std::from_chars(token.value.data(), end, value, token.base).ptr != end || value < 0) {
+      const auto made = std::from_chars(token.value.data(), end, value, token.base);
+      if (made.ec != std::errc() || made.ptr != end || value < 0) {
         return error("integer does not fit 64 bits");
       }
       out->value = Value::integer(value);
@@ -303,9 +304,7 @@ Result<ExprPtr> ExpressionParser::primary() {
       return out;
     }
     case TokenKind::kFloat: {
-      double value = 0;
-      std::from_chars(token.value.data(), token.value.data() + token.value.size(), value);
-      out->value = Value::real(value);
+      out->value = Value::real(parse_real(token.value));
       next();
       return out;
     }

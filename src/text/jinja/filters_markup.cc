@@ -44,7 +44,7 @@ R xml_attributes(Runtime& runtime, const Value& v, Args& args) {
     if (!out.empty()) out += ' ';
     out += key.is_escaped() ? key.as_string() : escape_html(key.as_string());
     out += "=\"" + (value.is_escaped() ? text : escape_html(text)) + "\"";
-    SKUA_RETURN_IF_ERROR(runtime.step(1 + text.size() / 1024));
+    SKUA_RETURN_IF_ERROR(runtime.scan(64 + text.size()));
   }
   if (b.flag(0, true) && !out.empty()) out.insert(out.begin(), ' ');
   return runtime.make_string(std::move(out));
@@ -65,12 +65,6 @@ std::string shown(const std::string& url, const LinkStyle& style) {
   if (n <= *style.limit) return url;
   const int64_t kept = *style.limit < 0 ? std::max<int64_t>(0, n + *style.limit) : *style.limit;
   return text::to_utf8(chars.substr(0, static_cast<size_t>(kept))) + "...";
-}
-
-int64_t count_of(std::string_view text, std::string_view part) {
-  int64_t n = 0;
-  for (size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; at += part.size()) ++n;
-  return n;
 }
 
 /// Brackets and full stops around an address are not part of it, unless they close a bracket inside.
@@ -96,9 +90,9 @@ Word take_apart(std::string_view word) {
   for (const auto& [open, close] : {std::pair<std::string_view, std::string_view>("(", ")"),
                                     std::pair<std::string_view, std::string_view>("<", ">"),
                                     std::pair<std::string_view, std::string_view>("&lt;", "&gt;")}) {
-    const int64_t n_open = count_of(out.middle, open);
-    if (n_open <= count_of(out.middle, close)) continue;
-    for (int64_t n = std::min(n_open, count_of(out.tail, close)); n > 0; --n) {
+    const int64_t n_open = count_text(out.middle, open);
+    if (n_open <= count_text(out.middle, close)) continue;
+    for (int64_t n = std::min(n_open, count_text(out.tail, close)); n > 0; --n) {
       const size_t past = out.tail.find(close) + close.size();
       out.middle += out.tail.substr(0, past);
       out.tail.remove_prefix(past);
@@ -320,7 +314,7 @@ R wordwrap(Runtime& runtime, const Value& v, Args& args) {
   }
   const bool at_hyphens = !b.has(3) || (b.at(3).is_bool() && style.break_on_hyphens);
   // No line is shorter than one character, which bounds what the glue may add.
-  SKUA_RETURN_IF_ERROR(runtime.charge(text.size() * 8));
+  SKUA_RETURN_IF_ERROR(runtime.charge(text.size() * 32));
   SKUA_RETURN_IF_ERROR(runtime.charge((text.size() + 1) * glue.size()));
   std::string out;
   bool first = true;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <optional>
 
 #include "text/jinja/filters.h"
 #include "text/jinja/text_ops.h"
@@ -115,6 +116,7 @@ R truncate(Runtime& runtime, const Value& v, Args& args) {
     return n <= length + leeway ? R(v) : type_error("needs a text, not " + std::string(type_name(v)));
   }
   const std::string& text = v.as_string();
+  SKUA_RETURN_IF_ERROR(runtime.charge(text.size() * 4));
   const std::u32string chars = text::to_utf32(text);
   const auto n_end = static_cast<int64_t>(text::count_chars(end));
   if (length < n_end || leeway < 0)
@@ -182,20 +184,68 @@ R url_encode(Runtime& runtime, const Value& v, Args&) {
   return runtime.make_string(std::move(out));
 }
 
-R strip_tags(Runtime& runtime, const Value& v, Args&) {
-  SKUA_ASSIGN_OR_RETURN(const std::string text, runtime.text_of(v));
+// What <!-- and --> enclose goes, and so does what only then reads as a comment. Source: markupsafe 3.0.
+std::string without_comments(std::string_view text) {
   std::string out;
   for (size_t pos = 0; pos < text.size();) {
-    const size_t close = text[pos] == '<' ? text.find('>', pos) : std::string::npos;
-    if (close != std::string::npos) {
-      pos = close + 1;
-    } else {
-      out += text[pos++];
+    out += text[pos++];
+    if (!out.ends_with("<!--")) continue;
+    // The end may share the dashes of the beginning.
+    const std::string_view rest = text.substr(pos);
+    size_t skip = rest.starts_with('>') ? 1 : rest.starts_with("->") ? 2 : 0;
+    if (skip == 0) {
+      const size_t close = rest.find("-->");
+      if (close == std::string_view::npos) return out.append(rest);
+      skip = close + 3;
     }
+    out.resize(out.size() - 4);
+    pos += skip;
   }
+  return out;
+}
+
+std::string without_tags(std::string_view text) {
+  std::string out;
+  for (size_t pos = 0; pos < text.size();) {
+    const size_t open = text.find('<', pos);
+    const size_t close = open == std::string_view::npos ? open : text.find('>', open);
+    if (close == std::string_view::npos) return out.append(text.substr(pos));
+    out.append(text.substr(pos, open - pos));
+    pos = close + 1;
+  }
+  return out;
+}
+
+// The entities that escape writes become characters again. Errors: kInvalidArgument (another one).
+Result<std::string> without_entities(std::string_view text) {
+  static constexpr std::pair<std::string_view, char> kKnown[] = {
+      {"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&#39;", '\''}, {"&#34;", '"'}, {"&quot;", '"'}};
+  std::string out;
+  for (size_t pos = 0; pos < text.size();) {
+    const auto known = std::find_if(std::begin(kKnown), std::end(kKnown), [&](const auto& entity) {
+      return text.substr(pos).starts_with(entity.first);
+    });
+    if (known != std::end(kKnown)) {
+      out += known->second;
+      pos += known->first.size();
+      continue;
+    }
+    const char next = pos + 1 < text.size() ? text[pos + 1] : ' ';
+    if (text[pos] == '&' && (next == '#' || (next | 0x20) == std::clamp<char>(next | 0x20, 'a', 'z')))
+      return type_error("the entity at '" + std::string(text.substr(pos, 8)) + "' is not supported");
+    out += text[pos++];
+  }
+  return out;
+}
+
+R strip_tags(Runtime& runtime, const Value& v, Args&) {
+  SKUA_ASSIGN_OR_RETURN(const std::string text, runtime.text_of(v));
+  SKUA_RETURN_IF_ERROR(runtime.charge(text.size() * 4));
   std::string joined;
-  for (const std::string& word : split_text(out, nullptr, -1)) joined += (joined.empty() ? "" : " ") + word;
-  return runtime.make_string(std::move(joined));
+  for (const std::string& word : split_text(without_tags(without_comments(text)), nullptr, -1))
+    joined += (joined.empty() ? "" : " ") + word;
+  SKUA_ASSIGN_OR_RETURN(std::string out, without_entities(joined));
+  return runtime.make_string(std::move(out));
 }
 
 R percent(Runtime& runtime, const Value& v, Args& args) {
@@ -245,9 +295,25 @@ R abs_value(Runtime& runtime, const Value& v, Args&) {
   return type_error("bad operand type for abs(): '" + std::string(type_name(v)) + "'");
 }
 
-// Digits of Python's int(): surrounding spaces, a sign, underscores between digits.
-bool parse_int(const std::string& raw, int64_t base, int64_t& out) {
-  std::string s = strip_text(raw, "", Side::kBoth);
+// Decimal digits of any script as ASCII, as Python's int() and float() read them.
+std::string ascii_digits(const std::string& text) {
+  std::string out;
+  for (size_t pos = 0; pos < text.size();) {
+    const size_t begin = pos;
+    const int digit = text::decimal_value(text::next_char(text, pos));
+    if (digit >= 0) {
+      out += static_cast<char>('0' + digit);
+    } else {
+      out.append(text, begin, pos - begin);
+    }
+  }
+  return out;
+}
+
+// Python's int(): surrounding spaces, a sign, underscores between digits. True when `raw` is an integer;
+// `out` stays empty when it does not fit.
+bool parse_int(const std::string& raw, int64_t base, std::optional<int64_t>& out) {
+  std::string s = ascii_digits(strip_text(raw, "", Side::kBoth));
   bool negative = false;
   if (s.starts_with('-') || s.starts_with('+')) {
     negative = s[0] == '-';
@@ -264,18 +330,21 @@ bool parse_int(const std::string& raw, int64_t base, int64_t& out) {
   if (digits.empty() || digits[0] == '-' || digits[0] == '+') return false;
   if (negative) digits.insert(digits.begin(), '-');
   const char* end = digits.data() + digits.size();
-  const auto made = std::from_chars(digits.data(), end, out, static_cast<int>(base));
-  return made.ec == std::errc() && made.ptr == end;
+  int64_t value = 0;
+  const auto made = std::from_chars(digits.data(), end, value, static_cast<int>(base));
+  if (made.ec == std::errc()) out = value;
+  return made.ec != std::errc::invalid_argument && made.ptr == end;
 }
 
 bool parse_float(const std::string& raw, double& out) {
-  std::string s = strip_text(raw, "", Side::kBoth);
+  std::string s = ascii_digits(strip_text(raw, "", Side::kBoth));
   if (s.starts_with('+')) s.erase(0, 1);
   const std::string_view body = s.starts_with('-') ? std::string_view(s).substr(1) : s;
   if (body.starts_with('-') || body.starts_with('+') || body.find('x') != std::string_view::npos)
     return false;
   const char* end = s.data() + s.size();
   const auto made = std::from_chars(s.data(), end, out);
+  if (made.ec == std::errc::result_out_of_range) out = parse_real(s);
   return !s.empty() && made.ptr == end && made.ec != std::errc::invalid_argument;
 }
 
@@ -286,15 +355,19 @@ R to_int(Runtime&, const Value& v, Args& args) {
   const Value fallback = b.get(0, Value::integer(0));
   if (v.is_integral()) return Value::integer(v.as_int());
   double d = 0;
-  int64_t i = 0;
-  if (v.is_string() && parse_int(v.as_string(), base, i)) return Value::integer(i);
+  std::optional<int64_t> i;
+  if (v.is_string() && parse_int(v.as_string(), base, i))
+    return i ? R(Value::integer(*i)) : type_error("integer does not fit 64 bits");
   if (v.is_undefined()) return type_error(v.as_string());
   if (v.is_float()) {
     d = v.as_double();
   } else if (!v.is_string() || !parse_float(v.as_string(), d)) {
     return fallback;
   }
-  if (!std::isfinite(d) || std::fabs(d) >= 9.2e18) return fallback;
+  if (std::isnan(d)) return fallback;
+  if (std::isinf(d)) return type_error("cannot convert float infinity to integer");
+  if (d >= 9223372036854775808.0 || d < -9223372036854775808.0)
+    return type_error("integer does not fit 64 bits");
   return Value::integer(static_cast<int64_t>(d));
 }
 

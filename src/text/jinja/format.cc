@@ -148,18 +148,39 @@ struct PercentArgs {
   }
 };
 
+// Python's ascii(): repr() with everything beyond ASCII escaped.
+std::string ascii_repr(const Value& v) {
+  const std::string repr = to_repr(v);
+  std::string out;
+  for (size_t pos = 0; pos < repr.size();) {
+    const char32_t c = text::next_char(repr, pos);
+    if (c < 0x80) {
+      out += static_cast<char>(c);
+      continue;
+    }
+    char digits[16];
+    std::snprintf(digits, sizeof digits,
+                  c < 0x100     ? "\\x%02x"
+                  : c < 0x10000 ? "\\u%04x"
+                                : "\\U%08x",
+                  static_cast<unsigned>(c));
+    out += digits;
+  }
+  return out;
+}
+
 Result<std::string> percent_value(Runtime& runtime, const Value& v, Spec spec) {
   switch (spec.type) {
-    case 's':
-    case 'a': {
+    case 's': {
       SKUA_ASSIGN_OR_RETURN(std::string text, runtime.text_of(v));
       if (spec.align == '\0') spec.align = '>';
       return format_text(std::move(text), spec);
     }
+    case 'a':
     case 'r': {
       if (v.weight() > kMaxWeight) return resource_exhausted("a value is too large to print");
       if (spec.align == '\0') spec.align = '>';
-      return format_text(to_repr(v), spec);
+      return format_text(spec.type == 'a' ? ascii_repr(v) : to_repr(v), spec);
     }
     case 'c': {
       std::string text = v.is_string() ? v.as_string() : "";
@@ -304,11 +325,11 @@ Result<Spec> brace_spec(std::string_view text) {
 Result<std::string> format_value(Runtime& runtime, const Value& v, std::string_view spec_text) {
   if (spec_text.empty()) return runtime.text_of(v);
   SKUA_ASSIGN_OR_RETURN(const Spec spec, brace_spec(spec_text));
-  if (v.is_number() && !(v.is_bool() && spec.type == '\0')) {
+  if (v.is_number()) {
     if (spec.type == 's') return type_error("Unknown format code 's' for a number");
     return format_number(v, spec);
   }
-  if (!v.is_string() && !v.is_bool()) return type_error("unsupported format string for this type");
+  if (!v.is_string()) return type_error("unsupported format string for this type");
   if (spec.type != '\0' && spec.type != 's') return type_error("Unknown format code for a string");
   return format_text(to_text(v), spec);
 }
@@ -356,7 +377,8 @@ class BraceFormatter {
     const size_t bang = name.find('!');
     const std::string_view conversion = bang == std::string_view::npos ? "" : name.substr(bang + 1);
     SKUA_ASSIGN_OR_RETURN(Value v, value(name.substr(0, bang)));
-    if (conversion == "r" || conversion == "a") v = Value::string(to_repr(v));
+    if (conversion == "r") v = Value::string(to_repr(v));
+    if (conversion == "a") v = Value::string(ascii_repr(v));
     if (conversion == "s") v = Value::string(to_text(v));
     SKUA_ASSIGN_OR_RETURN(const std::string expanded, run(spec, depth + 1));
     return format_value(runtime_, v, expanded);

@@ -71,8 +71,11 @@ Result<Value> raise_exception(Runtime&, const Value&, Args& args) {
 
 Result<Value> strftime_now(Runtime& runtime, const Value&, Args& args) {
   SKUA_ASSIGN_OR_RETURN(const Bound b, Bound::bind(args, {"format"}));
+  if (!b.has(0)) return type_error("strftime_now needs a format, such as '%d %B %Y'");
   SKUA_ASSIGN_OR_RETURN(const std::string format, b.string(0, ""));
-  return runtime.make_string(format_time(format, runtime.now()));
+  SKUA_RETURN_IF_ERROR(runtime.charge(format.size() * 16));
+  SKUA_ASSIGN_OR_RETURN(std::string text, format_time(format, runtime.now()));
+  return runtime.make_string(std::move(text));
 }
 
 class Cycler : public Object {

@@ -84,7 +84,6 @@ class Lexer {
     size_t after = tag + 2;
     char sign = '\0';
     skip_sign(source_, after, sign);
-    if (kind == '{' && sign == '+') after = tag + 2;  // {{+ is no sign, but an operator
     push_text(strip_before_tag(source_.substr(pos_, tag - pos_), kind, sign));
     advance(after);
     if (kind == '#') return comment();

@@ -16,6 +16,7 @@ constexpr int64_t kMaxWidth = 1 << 20;
 const std::string& str(const Value& self) { return self.as_string(); }
 
 R list_of(Runtime& runtime, std::vector<std::string> parts, Flavor flavor = Flavor::kList) {
+  SKUA_RETURN_IF_ERROR(runtime.charge(parts.size() * kListedStringBytes));
   std::vector<Value> out;
   out.reserve(parts.size());
   for (std::string& part : parts) out.push_back(Value::string(std::move(part)));
@@ -115,8 +116,9 @@ R find(Runtime& runtime, const Value& self, Args& args) {
   SKUA_ASSIGN_OR_RETURN(const int64_t length, runtime.length(self));
   if (start < 0) start = std::max<int64_t>(start + length, 0);
   const std::string& s = str(part);
-  SKUA_RETURN_IF_ERROR(runtime.step(s.size() / 256));
-  const int64_t at = start > length ? -1 : char_index(s, from_right ? s.rfind(wanted) : s.find(wanted));
+  SKUA_RETURN_IF_ERROR(runtime.scan(s.size()));
+  const int64_t at =
+      start > length ? -1 : char_index(s, from_right ? rfind_text(s, wanted) : find_text(s, wanted));
   if (at < 0 && missing == Missing::kError) return type_error("substring not found");
   return Value::integer(at < 0 ? -1 : at + start);
 }
@@ -127,11 +129,9 @@ R count(Runtime& runtime, const Value& self, Args& args) {
   SKUA_ASSIGN_OR_RETURN(const std::string wanted, b.string(0, ""));
   SKUA_ASSIGN_OR_RETURN(const Value part,
                         b.has(1) || b.has(2) ? runtime.slice(self, b.get(1), b.get(2), Value()) : self);
-  SKUA_RETURN_IF_ERROR(runtime.step(str(part).size() / 256));
+  SKUA_RETURN_IF_ERROR(runtime.scan(str(part).size()));
   if (wanted.empty()) return Value::integer(static_cast<int64_t>(text::count_chars(str(part))) + 1);
-  int64_t n = 0;
-  for (size_t at = 0; (at = str(part).find(wanted, at)) != std::string::npos; at += wanted.size()) ++n;
-  return Value::integer(n);
+  return Value::integer(count_text(str(part), wanted));
 }
 
 R join(Runtime& runtime, const Value& self, Args& args) {
@@ -186,7 +186,7 @@ R partition(Runtime& runtime, const Value& self, Args& args) {
   if (separator.empty()) return type_error("empty separator");
   const std::string& s = str(self);
   SKUA_RETURN_IF_ERROR(runtime.charge(s.size()));
-  const size_t at = from_right ? s.rfind(separator) : s.find(separator);
+  const size_t at = from_right ? rfind_text(s, separator) : find_text(s, separator);
   if (at == std::string::npos) {
     return list_of(runtime,
                    from_right ? std::vector<std::string>{"", "", s} : std::vector<std::string>{s, "", ""},
@@ -197,19 +197,20 @@ R partition(Runtime& runtime, const Value& self, Args& args) {
 
 // Every character fits and there is one.
 template <bool (*fits)(char32_t)>
-R all_chars(Runtime&, const Value& self, Args& args) {
+R all_chars(Runtime& runtime, const Value& self, Args& args) {
   SKUA_RETURN_IF_ERROR(Bound::bind(args, {}).status());
+  SKUA_RETURN_IF_ERROR(runtime.scan(str(self).size()));
   bool all = !str(self).empty();
   for (size_t pos = 0; pos < str(self).size() && all;) all = fits(text::next_char(str(self), pos));
   return Value::boolean(all);
 }
 
-bool is_digit_char(char32_t c) { return text::is_decimal_digit(c); }
-bool is_alnum_char(char32_t c) { return text::is_letter(c) || text::is_numeric(c); }
+bool is_alnum_char(char32_t c) { return text::is_letter(c) || text::has_numeric_value(c); }
 
 template <bool (*holds)(std::string_view)>
-R text_test(Runtime&, const Value& self, Args& args) {
+R text_test(Runtime& runtime, const Value& self, Args& args) {
   SKUA_RETURN_IF_ERROR(Bound::bind(args, {}).status());
+  SKUA_RETURN_IF_ERROR(runtime.charge(str(self).size() * 3));
   return Value::boolean(holds(str(self)));
 }
 
@@ -343,7 +344,7 @@ constexpr Entry kStringMethods[] = {
     {"upper", mapped<upper_text>},
     {"title", mapped<title_text>},
     {"capitalize", mapped<capitalize_text>},
-    {"casefold", mapped<lower_text>},
+    {"casefold", mapped<fold_text>},
     {"swapcase", mapped<swap_case>},
     {"find", find<false, Missing::kMinusOne>},
     {"rfind", find<true, Missing::kMinusOne>},
@@ -361,9 +362,9 @@ constexpr Entry kStringMethods[] = {
     {"format", format},
     {"format_map", format_map},
     {"expandtabs", expand_tabs},
-    {"isdigit", all_chars<is_digit_char>},
-    {"isdecimal", all_chars<is_digit_char>},
-    {"isnumeric", all_chars<text::is_numeric>},
+    {"isdigit", all_chars<text::has_digit_value>},
+    {"isdecimal", all_chars<text::is_decimal_digit>},
+    {"isnumeric", all_chars<text::has_numeric_value>},
     {"isalpha", all_chars<text::is_letter>},
     {"isalnum", all_chars<is_alnum_char>},
     {"isspace", all_chars<is_python_space>},

@@ -4,6 +4,7 @@
 
 #include "text/jinja/escaped.h"
 #include "text/jinja/runtime.h"
+#include "text/jinja/text_ops.h"
 #include "text/utf8.h"
 
 namespace skua::jinja {
@@ -143,7 +144,7 @@ Result<Value> Runtime::unary(std::string_view sign, const Value& v) {
 }
 
 Result<bool> Runtime::compare(std::string_view sign, const Value& a, const Value& b) {
-  SKUA_RETURN_IF_ERROR(step(1 + std::min(a.weight(), b.weight()) / 64));
+  SKUA_RETURN_IF_ERROR(step(1 + std::min(a.weight(), b.weight()) / 16));
   if (sign == "==") return equals(a, b);
   if (sign == "!=") return !equals(a, b);
   if (sign == "<") return less(a, b);
@@ -160,8 +161,8 @@ Result<bool> Runtime::contains(const Value& container, const Value& v) {
       if (v.is_undefined()) return type_error(v.as_string());
       return type_error("'in <string>' requires string as left operand, not " + std::string(type_name(v)));
     }
-    SKUA_RETURN_IF_ERROR(step(container.as_string().size() / 1024));
-    return container.as_string().find(v.as_string()) != std::string::npos;
+    SKUA_RETURN_IF_ERROR(scan(container.as_string().size()));
+    return find_text(container.as_string(), v.as_string()) != std::string_view::npos;
   }
   if (container.is_dict()) {
     if (!hashable(v)) return type_error("unhashable type: '" + std::string(type_name(v)) + "'");
@@ -191,7 +192,7 @@ Result<std::vector<Value>> Runtime::iterate(const Value& v) {
   }
   if (v.is_string()) {
     const std::string& s = v.as_string();
-    SKUA_RETURN_IF_ERROR(charge(s.size() * 8));
+    SKUA_RETURN_IF_ERROR(charge(text::count_chars(s) * kListedStringBytes));
     for (size_t pos = 0; pos < s.size();) {
       const size_t length = text::utf8_length(s[pos]);
       out.push_back(Value::string(s.substr(pos, length)));
@@ -205,7 +206,7 @@ Result<std::vector<Value>> Runtime::iterate(const Value& v) {
 Result<int64_t> Runtime::length(const Value& v) {
   if (v.is_undefined()) return 0;
   if (v.is_string()) {
-    SKUA_RETURN_IF_ERROR(step(v.as_string().size() / 1024));
+    SKUA_RETURN_IF_ERROR(scan(v.as_string().size()));
     return static_cast<int64_t>(text::count_chars(v.as_string()));
   }
   if (v.is_dict()) return static_cast<int64_t>(v.as_dict().items.size());

@@ -1,6 +1,7 @@
 // Python's str() and repr() of values.
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 #include "text/jinja/value.h"
@@ -212,6 +213,15 @@ std::string to_text(const Value& v) {
       return out;
     }
   }
+}
+
+double parse_real(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size();
+  // from_chars leaves the value alone where it is out of range; strtod gives infinity or zero.
+  if (std::from_chars(text.data(), end, value).ec == std::errc::result_out_of_range)
+    value = std::strtod(text.c_str(), nullptr);
+  return value;
 }
 
 std::string to_repr(const Value& v) {

@@ -44,7 +44,7 @@ Status Runtime::charge(uint64_t bytes) {
     return resource_exhausted("the template makes more than " + std::to_string(limits_.bytes >> 20) +
                               " MiB of text");
   }
-  return step(bytes / 1024);
+  return scan(bytes);
 }
 
 Status Runtime::Nest::check() const {

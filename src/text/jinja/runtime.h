@@ -16,7 +16,7 @@ namespace skua::jinja {
 
 /// Bounds of one rendering.
 struct Limits {
-  uint64_t steps = 10'000'000;           // nodes evaluated, characters scanned by the thousand
+  uint64_t steps = 10'000'000;           // nodes evaluated, bytes read or made (kBytesPerStep)
   uint64_t bytes = uint64_t{512} << 20;  // made by string and list operations, freed or not
   int depth = 1000;                      // nested evaluations, macro calls included
 };
@@ -29,6 +29,12 @@ struct ClockTime {
   int microsecond = 0;
 };
 
+/// Bytes of text that are read or made for one step. Upper-casing runs at about 100 MB/s, so that the steps
+/// of one rendering are spent in a few seconds whatever the template does.
+constexpr uint64_t kBytesPerStep = 32;
+/// What one short string in a list takes, about.
+constexpr uint64_t kListedStringBytes = 128;
+
 class Runtime {
  public:
   Runtime(Limits limits, std::function<ClockTime()> clock) : limits_(limits), clock_(std::move(clock)) {}
@@ -38,6 +44,8 @@ class Runtime {
   Status step(uint64_t steps = 1);
   /// Counts work that the next step() judges.
   void spend(uint64_t steps) { steps_ += steps; }
+  /// Counts `bytes` of text about to be read from end to end. Errors: kResourceExhausted.
+  Status scan(uint64_t bytes) { return step(bytes / kBytesPerStep); }
   /// Counts `bytes` about to be made. Errors: kResourceExhausted.
   Status charge(uint64_t bytes);
   /// A container just made: refuses one that is too deep or too heavy.
@@ -131,8 +139,9 @@ struct JsonStyle {
 /// Python's json.dumps. Errors: kInvalidArgument (a value without a JSON form); kResourceExhausted.
 Result<std::string> dump_json(Runtime& runtime, const Value& v, const JsonStyle& style);
 
-/// Python's strftime in the C locale. Unknown directives stay as they are.
-std::string format_time(std::string_view format, const ClockTime& time);
+/// Python's strftime in the C locale. Unknown directives stay as they are. Errors: kInvalidArgument (a width
+/// beyond measure).
+Result<std::string> format_time(std::string_view format, const ClockTime& time);
 
 /// format % args. Errors: kInvalidArgument.
 Result<std::string> format_percent(Runtime& runtime, const std::string& format, const Value& args);

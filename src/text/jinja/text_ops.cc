@@ -2,6 +2,7 @@
 #include "text/jinja/text_ops.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "text/unicode.h"
 #include "text/utf8.h"
@@ -74,15 +75,54 @@ bool is_line_end(char32_t c) {
 
 }  // namespace
 
+size_t find_text(std::string_view text, std::string_view part, size_t from) {
+  if (from > text.size()) return std::string_view::npos;
+  if (part.empty()) return from;
+  const void* found = memmem(text.data() + from, text.size() - from, part.data(), part.size());
+  return found == nullptr ? std::string_view::npos
+                          : static_cast<size_t>(static_cast<const char*>(found) - text.data());
+}
+
+size_t rfind_text(std::string_view text, std::string_view part) {
+  if (part.size() < 16) return text.rfind(part);
+  const std::string turned(text.rbegin(), text.rend()), wanted(part.rbegin(), part.rend());
+  const size_t at = find_text(turned, wanted, 0);
+  return at == std::string_view::npos ? at : text.size() - at - part.size();
+}
+
+int64_t count_text(std::string_view text, std::string_view part) {
+  int64_t n = 0;
+  for (size_t at = 0; (at = find_text(text, part, at)) != std::string_view::npos; at += part.size()) ++n;
+  return n;
+}
+
 std::string lower_text(std::string_view text) { return text::lower_case(text); }
+std::string fold_text(std::string_view text) { return text::fold_case(text); }
 std::string upper_text(std::string_view text) { return text::upper_case(text); }
+
+// Whether the capital sigma that ends at `pos`, inside a word, is the last letter of it.
+static bool is_final_sigma(std::string_view text, size_t pos) {
+  while (pos < text.size()) {
+    const char32_t c = text::next_char(text, pos);
+    if (!text::is_case_ignorable(c)) return !text::is_cased(c);
+  }
+  return true;
+}
 
 std::string title_text(std::string_view text) {
   std::string out;
   bool in_word = false;
   for (size_t pos = 0; pos < text.size();) {
     const char32_t c = text::next_char(text, pos);
-    text::append_utf8(out, in_word ? text::to_lower_simple(c) : text::to_title_simple(c));
+    if (!in_word) {
+      text::append_title(out, c);
+    } else if (c == U'\u03a3') {
+      out += is_final_sigma(text, pos) ? "ς" : "σ";
+    } else {
+      std::u32string lowered;
+      text::append_lower(lowered, c);
+      out += text::to_utf8(lowered);
+    }
     in_word = text::is_cased(c);
   }
   return out;
@@ -92,8 +132,9 @@ std::string capitalize_text(std::string_view text) {
   if (text.empty()) return "";
   size_t pos = 0;
   std::string out;
-  text::append_utf8(out, text::to_title_simple(text::next_char(text, pos)));
-  return out + lower_text(text.substr(pos));
+  text::append_title(out, text::next_char(text, pos));
+  // All of the text is lowered, since a sigma looks at what stands before it.
+  return out + lower_text(text).substr(lower_text(text.substr(0, pos)).size());
 }
 
 bool is_lower_text(std::string_view text) {
@@ -140,7 +181,7 @@ std::vector<std::string> split_text(std::string_view text, const std::string* se
   std::vector<std::string> out;
   size_t last = 0;
   while (limit < 0 || static_cast<int64_t>(out.size()) < limit) {
-    const size_t at = text.find(*separator, last);
+    const size_t at = find_text(text, *separator, last);
     if (at == std::string_view::npos) break;
     out.emplace_back(text.substr(last, at - last));
     last = at + separator->size();
@@ -153,7 +194,7 @@ std::vector<std::string> rsplit_text(std::string_view text, const std::string* s
   if (separator == nullptr) return rsplit_space(text, limit);
   std::vector<std::string> out;
   while (limit < 0 || static_cast<int64_t>(out.size()) < limit) {
-    const size_t at = text.rfind(*separator);
+    const size_t at = rfind_text(text, *separator);
     if (at == std::string_view::npos) break;
     out.emplace_back(text.substr(at + separator->size()));
     text = text.substr(0, at);
@@ -192,7 +233,8 @@ std::string replace_text(std::string_view text, std::string_view from, std::stri
     }
     return out.append(text.substr(last));
   }
-  for (size_t at; (limit < 0 || n < limit) && (at = text.find(from, last)) != std::string_view::npos; ++n) {
+  for (size_t at; (limit < 0 || n < limit) && (at = find_text(text, from, last)) != std::string_view::npos;
+       ++n) {
     out.append(text.substr(last, at - last));
     out.append(to);
     last = at + from.size();

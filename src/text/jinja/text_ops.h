@@ -1,6 +1,7 @@
 // Text work that filters and string methods share, with Python's meaning.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,10 +10,17 @@ namespace skua::jinja {
 
 std::string lower_text(std::string_view text);
 std::string upper_text(std::string_view text);
+std::string fold_text(std::string_view text);  // str.casefold()
 std::string title_text(std::string_view text);
 std::string capitalize_text(std::string_view text);
 bool is_lower_text(std::string_view text);  // some cased character, none of them upper case
 bool is_upper_text(std::string_view text);
+
+/// The first place of `part` at or behind `from`, the last place, the number of places side by side: in time
+/// that grows with the length of the text only, whatever the part (a template is untrusted).
+size_t find_text(std::string_view text, std::string_view part, size_t from = 0);
+size_t rfind_text(std::string_view text, std::string_view part);
+int64_t count_text(std::string_view text, std::string_view part);
 
 enum class Side : uint8_t { kLeft, kRight, kBoth };
 /// `chars` empty: whitespace.

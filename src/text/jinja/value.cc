@@ -233,9 +233,21 @@ bool dicts_equal(const Dict& a, const Dict& b) {
 
 }  // namespace
 
+int order_exactly(int64_t i, double d) {
+  constexpr double kTwoTo63 = 9223372036854775808.0;
+  if (d >= kTwoTo63) return -1;
+  if (d < -kTwoTo63) return 1;
+  const auto whole = static_cast<int64_t>(d);
+  if (i != whole) return i < whole ? -1 : 1;
+  const double rest = d - static_cast<double>(whole);
+  return rest > 0 ? -1 : rest < 0 ? 1 : 0;
+}
+
 bool equals(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) {
-    if (a.is_float() || b.is_float()) return a.as_double() == b.as_double();
+    if (a.is_float() && b.is_float()) return a.as_double() == b.as_double();
+    if (a.is_float()) return equals(b, a);
+    if (b.is_float()) return !std::isnan(b.as_double()) && order_exactly(a.as_int(), b.as_double()) == 0;
     return a.as_int() == b.as_int();
   }
   if (a.kind() != b.kind()) return false;
@@ -256,7 +268,9 @@ bool equals(const Value& a, const Value& b) {
 
 Result<bool> less(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) {
-    if (a.is_float() || b.is_float()) return a.as_double() < b.as_double();
+    if (a.is_float() && b.is_float()) return a.as_double() < b.as_double();
+    if (a.is_float()) return !std::isnan(a.as_double()) && order_exactly(b.as_int(), a.as_double()) > 0;
+    if (b.is_float()) return !std::isnan(b.as_double()) && order_exactly(a.as_int(), b.as_double()) < 0;
     return a.as_int() < b.as_int();
   }
   if (a.is_string() && b.is_string()) return a.as_string() < b.as_string();

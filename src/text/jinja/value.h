@@ -140,6 +140,8 @@ bool truthy(const Value& v);
 bool equals(const Value& a, const Value& b);
 /// Python's <. Errors: kInvalidArgument when the types have no order.
 Result<bool> less(const Value& a, const Value& b);
+/// The sign of i - d, exactly; 0 when they are equal. `d` is a number.
+int order_exactly(int64_t i, double d);
 uint64_t hash_of(const Value& v);
 /// Whether a value may be a key.
 bool hashable(const Value& v);
@@ -148,5 +150,7 @@ std::string_view type_name(const Value& v);  // Python's
 std::string to_text(const Value& v);         // str()
 std::string to_repr(const Value& v);         // repr()
 std::string float_text(double v);            // repr() of a float
+/// The double nearest to `text`, a whole literal of a float: infinite or zero where it lies out of range.
+double parse_real(const std::string& text);
 
 }  // namespace skua::jinja
