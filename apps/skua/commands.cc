@@ -86,8 +86,12 @@ std::span<const Command> all_commands() {
       {"tokenize", "[MODEL] [TEXT...]", "Shows the tokens of a text.", kTextDetails, 1000000,
        join({{Opt::kModel, Opt::kPlain, Opt::kFileLimits, Opt::kJson}, kWhere}), tokenize_command},
       {"apply-template", "[MODEL] [TEXT...]", "Shows the prompt that a chat template makes of messages.",
-       "The messages are those of --messages, or --system and -p or TEXT.\n", 1000000,
-       join({{Opt::kModel, Opt::kPrompt, Opt::kSystem, Opt::kMessages, Opt::kJson}, kWhere}),
+       "The messages are those of --messages, or --system and -p or TEXT. The object of --messages may hold\n"
+       "tools, documents, chat_template_kwargs (variables of the template, such as\n"
+       "{\"enable_thinking\": false}), add_generation_prompt, and continue_final_message: true, which "
+       "leaves\n"
+       "the last message open for the model to go on.\n",
+       1000000, join({{Opt::kModel, Opt::kPrompt, Opt::kSystem, Opt::kMessages, Opt::kJson}, kWhere}),
        apply_template_command},
       {"arch", "", "Lists the families of models that can be run.",
        "CPU NATIVE: weights of 4 bits with rounded activations. --json says what is missing where it says "

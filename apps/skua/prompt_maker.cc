@@ -12,11 +12,8 @@ struct PromptMaker::State {
   std::optional<PromptBuilder> builder;
   Status problem;  // why there is no builder
 
-  Result<Prompt> render(const Json& messages, const Json& tools) const {
+  Result<Prompt> render(const ChatRequest& request) const {
     if (!builder) return problem;
-    ChatRequest request;
-    request.messages = messages;
-    request.tools = tools;
     return builder->render(request);
   }
 };
@@ -44,13 +41,18 @@ Result<std::unique_ptr<PromptMaker>> PromptMaker::make(const Tokenizer* tokenize
   return std::unique_ptr<PromptMaker>(new PromptMaker(std::move(state)));
 }
 
-Result<std::string> PromptMaker::chat_text(const Json& messages, const Json& tools) const {
-  SKUA_ASSIGN_OR_RETURN(Prompt prompt, state_->render(messages, tools));
-  return std::move(prompt.text);
+Result<Prompt> PromptMaker::prompt(const ChatRequest& request) const { return state_->render(request); }
+
+Result<std::vector<int32_t>> PromptMaker::prompt_ids(const Prompt& prompt) const {
+  if (!state_->builder) return state_->problem;
+  return state_->builder->encode(prompt);
 }
 
 Result<std::vector<int32_t>> PromptMaker::chat_ids(const Json& messages, const Json& tools) const {
-  SKUA_ASSIGN_OR_RETURN(const Prompt prompt, state_->render(messages, tools));
+  ChatRequest request;
+  request.messages = messages;
+  request.tools = tools;
+  SKUA_ASSIGN_OR_RETURN(const Prompt prompt, state_->render(request));
   return state_->builder->encode(prompt);
 }
 

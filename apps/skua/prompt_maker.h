@@ -13,7 +13,9 @@ namespace skua {
 
 class Engine;
 class Tokenizer;
+struct ChatRequest;
 struct ChatTemplateSources;
+struct Prompt;
 
 /// Applies the chat template and the tokenizer of one model, which must outlive it.
 class PromptMaker {
@@ -25,9 +27,10 @@ class PromptMaker {
                                                    const std::string& source);
   ~PromptMaker();
 
-  /// The prompt text for these messages ({"role", "content"} objects), ready for a reply. `tools` may be
-  /// null. Errors: kUnsupported without a template; those of the template.
-  Result<std::string> chat_text(const Json& messages, const Json& tools) const;
+  /// The prompt of a chat, and its ids. Errors: kUnsupported without a template; those of the template.
+  Result<Prompt> prompt(const ChatRequest& request) const;
+  Result<std::vector<int32_t>> prompt_ids(const Prompt& prompt) const;
+  /// The ids for these messages ({"role", "content"} objects), ready for a reply. `tools` may be null.
   Result<std::vector<int32_t>> chat_ids(const Json& messages, const Json& tools) const;
 
   /// The ids of a text as it is, with whatever the vocabulary puts before it.

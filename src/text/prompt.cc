@@ -78,6 +78,14 @@ Status cut_after(std::string& prompt, const Json& messages) {
   return ok_status();
 }
 
+// Templates go over tools and documents as lists of objects; a text would be gone over letter by letter.
+Status check_list(const Json& list, const std::string& name) {
+  if (list.is_null()) return ok_status();
+  const bool fits = list.is_array() && std::all_of(list.items().begin(), list.items().end(),
+                                                   [](const Json& item) { return item.is_object(); });
+  return fits ? ok_status() : invalid_argument("[chat] " + name + " must be a list of objects");
+}
+
 Result<std::vector<NamedTemplate>> parse_sources(const ChatTemplateSources& sources) {
   std::vector<NamedTemplate> out;
   const auto add = [&](std::string name, std::string_view source) -> Status {
@@ -150,6 +158,8 @@ Result<Prompt> PromptBuilder::render(const ChatRequest& request) const {
   if (request.continue_final_message && request.add_generation_prompt) {
     return invalid_argument("[chat] a final message is either continued or answered, not both");
   }
+  SKUA_RETURN_IF_ERROR(check_list(request.tools, "tools"));
+  SKUA_RETURN_IF_ERROR(check_list(request.documents, "documents"));
   const NamedTemplate& chosen = state_->choose(request);
   SKUA_ASSIGN_OR_RETURN(Json messages, text::shape_messages(request.messages, chosen.traits));
   SKUA_ASSIGN_OR_RETURN(

@@ -145,6 +145,25 @@ class Templates(ProgramTest):
         out = self.reply("apply-template", self.model, "-f", path, "-p", "c")
         self.assertIn("<|im_start|>assistant\nb<|im_end|>\n<|im_start|>user\nc<|im_end|>\n", out)
 
+    def test_what_a_chats_object_may_hold(self):
+        path = self.root / "chat.json"
+        chat = {"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b c"}]}
+
+        def prompt(**more):
+            path.write_text(json.dumps({**chat, **more}))
+            return json.loads(self.reply("apply-template", self.model, "-f", path, "--json"))["prompt"]
+
+        self.assertTrue(prompt(continue_final_message=True).endswith("<|im_start|>assistant\nb c"))
+        self.assertTrue(prompt(add_generation_prompt=False).endswith("b c<|im_end|>\n"))
+        self.assertEqual(prompt(chat_template_kwargs={"add_generation_prompt": True}), prompt())
+        for more, says in (({"enable_thinking": False}, "enable_thinking"), ({"tools": "abc"}, "tools must be"),
+                           ({"tools": [1]}, "tools must be"), ({"documents": {}}, "documents must be"),
+                           ({"chat_template_kwargs": 1}, "must be an object"),
+                           ({"continue_final_message": 1}, "true or false")):
+            path.write_text(json.dumps({**chat, **more}))
+            code = 1 if says.endswith("must be") else 2
+            self.refused(code, "apply-template", self.model, "-f", path, says=[says])
+
     def test_bad_files(self):
         path = self.root / "bad.json"
         for text, says in (("{", "bad.json"), ("[1]", "role"), ('{"a": 1}', "messages"), ("[]", "no messages")):
