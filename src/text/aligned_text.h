@@ -22,6 +22,8 @@ class AlignedText {
 
   std::string_view text() const { return owned_ ? std::string_view(buffer_) : view_; }
   Track track() const { return track_; }
+  /// Length of the input that the text came from.
+  size_t input_size() const { return view_.size(); }
 
   /// The input range that [begin, end) of text() came from. Only with Track::kYes.
   TextSpan origin(size_t begin, size_t end) const;

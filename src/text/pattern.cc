@@ -38,7 +38,8 @@ Result<Pattern> Pattern::parse(const Json* json) {
   if (json != nullptr && json->is_string()) return literal(json->as_string());
   if (json != nullptr && json->is_object() && json->size() == 1 && json->members()[0].second.is_string()) {
     const auto& [kind, text] = json->members()[0];
-    if (kind == "String") return literal(text.as_string());
+    // An empty text matches between all characters, as the expression that HF makes of it does.
+    if (kind == "String") return text.as_string().empty() ? regex("") : literal(text.as_string());
     if (kind == "Regex") return regex(text.as_string());
   }
   return invalid_argument("[tokenizer] a pattern must be {\"String\": text} or {\"Regex\": expression}");

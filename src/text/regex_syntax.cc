@@ -154,10 +154,12 @@ class Translator {
   Status group(int depth, int& open_options) {
     if (starts("(?#")) {
       while (!at_end() && peek() != ')') ++pos_;
+      if (at_end()) return bad("comment without an end");
       ++pos_;
       return ok_status();
     }
     ++pos_;
+    if (peek() == '*') return bad("callout");  // (*NAME) would be a verb to PCRE2
     if (peek() != '?') {
       out_ += '(';
     } else {

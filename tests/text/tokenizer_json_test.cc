@@ -240,6 +240,26 @@ TEST(TokenizerJson, UnknownThingsAreNamed) {
 }
 
 // Right values: HF tokenizers 0.23.3 on the same files.
+TEST(TokenizerJson, AnEmptyLiteralSplitsEveryCharacterAsInHf) {
+  EXPECT_THAT(
+      pieces(R"({"type": "Split", "pattern": {"String": ""}, "behavior": "Isolated", "invert": false})",
+             "héy"),
+      ElementsAre("h", "é", "y"));
+}
+
+TEST(TokenizerJson, ReplacementsThatDoubleTheTextEndWithAnError) {
+  std::string doubling;
+  for (int i = 0; i < 40; ++i) {
+    doubling += std::string(i > 0 ? ", " : "") +
+                R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})";
+  }
+  const auto tokenizer = load(
+      bpe(R"({"a": 0})", "[]", R"("normalizer": {"type": "Sequence", "normalizers": [)" + doubling + "]}"));
+  const auto ids = tokenizer->encode("a");
+  EXPECT_EQ(ids.status().code(), Code::kResourceExhausted);
+  EXPECT_THAT(ids.status().message(), HasSubstr("16 MiB"));
+}
+
 TEST(TokenizerJson, TruncationAndPaddingAreAppliedOnlyWhenAskedFor) {
   const std::string added = R"("added_tokens": [{"id": 2, "content": "<x>", "special": true}],)";
   const std::string vocab = R"({"a": 0, "b": 1})";
@@ -306,6 +326,13 @@ TEST(TokenizerSpeed, HugePiecesTakeLinearTime) {
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5))
         << "a debug build has five times as long";
   }
+}
+
+TEST(Regex, VerbsAndOpenCommentsAreRefusedAsInOniguruma) {
+  EXPECT_FALSE(text::Pattern::regex("(*ACCEPT)").ok());
+  EXPECT_FALSE(text::Pattern::regex("a(*FAIL)").ok());
+  EXPECT_FALSE(text::Pattern::regex("a(?#open").ok());
+  EXPECT_TRUE(text::Pattern::regex("a(?#shut)").ok());
 }
 
 TEST(Regex, OnigurumaSyntaxKeepsItsMeaning) {

@@ -1,4 +1,6 @@
 // Normalizers of a few lines each. Source: HF tokenizers 0.23, normalizers/*.rs.
+#include <algorithm>
+
 #include "text/byte_chars.h"
 #include "text/hf_unicode.h"
 #include "text/normalizers/normalizers.h"
@@ -59,8 +61,12 @@ Status replace(AlignedText& text, const Pattern& pattern, const std::string& con
   size_t n_matches = 0;
   for (const Part& part : parts) n_matches += part.is_match;
   if (n_matches == 0) return ok_status();
-  if (n_matches * content.size() > (size_t{1} << 30)) {
-    return resource_exhausted("[normalizer] Replace would make the text longer than 1 GiB");
+  // A chain of them that each double the text would take all memory there is.
+  if (n_matches * content.size() > std::max(size_t{16} << 20, 4 * text.input_size())) {
+    return resource_exhausted(
+        "[normalizer] Replace makes more than 16 MiB and more than four times the text; the tokenizer's file "
+        "is "
+        "broken or made to harm");
   }
   TextRewriter out(text);
   for (const Part& part : parts) {
