@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "ir/graph.h"
+#include "models/geometries.h"
 #include "skua/bench_measure.h"
 #include "skua/bench_mla.h"
 #include "skua/commands.h"
@@ -132,12 +133,40 @@ Result<std::unique_ptr<Engine>> open_synthetic(const OptionValues& options, cons
                       [&](uint64_t done, uint64_t total) { bar.update(done, total); });
 }
 
+/// Options typed that would change nothing are refused; a variable may stand there for other commands.
+Status refuse_typed(const OptionValues& options, std::initializer_list<Opt> ids, const std::string& why) {
+  for (const Opt id : ids) {
+    if (options.source(id) == OptionSource::kCommandLine)
+      return invalid_argument("--" + std::string(option_info(id).name) + why);
+  }
+  return ok_status();
+}
+
+Status check_bench_options(const OptionValues& options, const std::string& model, bool mla) {
+  if (mla) {
+    return refuse_typed(options,
+                        {Opt::kPromptTokens, Opt::kGenTokens, Opt::kInMemory, Opt::kQuant, Opt::kGroup,
+                         Opt::kSeed, Opt::kCompute, Opt::kMlaPrefill, Opt::kAllowUnknownConfig},
+                        " changes nothing of bench mla; leave it out (a model that is called mla needs -m)");
+  }
+  if (!options.flag(Opt::kInMemory)) {
+    return refuse_typed(options, {Opt::kQuant, Opt::kGroup, Opt::kSeed},
+                        " is of --in-memory; a model's own weights are measured as they are");
+  }
+  if (!model.empty()) return ok_status();
+  return invalid_argument("--in-memory: expected a config: a config.json, a folder with one, or one of " +
+                          known_config_names());
+}
+
 }  // namespace
 
 Exit bench_command(const CommandInput& input) {
   const OptionValues& options = input.options;
-  if (!options.given(Opt::kModel) && input.arguments == std::vector<std::string>{"mla"})
-    return bench_mla(options);
+  const std::string model = split_arguments(input).model;
+  const bool mla = !options.given(Opt::kModel) && input.arguments == std::vector<std::string>{"mla"};
+  const Status usage = check_bench_options(options, model, mla);
+  if (!usage.ok()) return fail(usage, Exit::kUsage);
+  if (mla) return bench_mla(options);
   EngineOptions engine_settings = engine_options(options);
   const int64_t needed = options.integer(Opt::kPromptTokens) + options.integer(Opt::kGenTokens);
   const bool together = options.integer(Opt::kSequences) > 1;
@@ -152,7 +181,6 @@ Exit bench_command(const CommandInput& input) {
                 Exit::kUsage);
   }
   engine_settings.max_seqs = static_cast<int32_t>(options.integer(Opt::kSequences));
-  const std::string model = split_arguments(input).model;
   const auto engine = options.flag(Opt::kInMemory) ? open_synthetic(options, model, engine_settings)
                                                    : load_engine(options, model, engine_settings);
   if (!engine.ok()) return fail(engine.status());

@@ -5,8 +5,8 @@ namespace skua {
 namespace {
 
 const std::vector<Opt> kWhere = {Opt::kHome, Opt::kVerbose};
-const std::vector<Opt> kEngine = {Opt::kContext, Opt::kThreads,    Opt::kBackend,           Opt::kCompute,
-                                  Opt::kIsa,     Opt::kMlaPrefill, Opt::kAllowUnknownConfig};
+const std::vector<Opt> kCompute = {Opt::kThreads, Opt::kBackend,    Opt::kCompute,
+                                   Opt::kIsa,     Opt::kMlaPrefill, Opt::kAllowUnknownConfig};
 const std::vector<Opt> kSampling = {Opt::kMaxTokens,   Opt::kTemperature, Opt::kTopK,
                                     Opt::kTopP,        Opt::kMinP,        Opt::kRepetitionPenalty,
                                     Opt::kRepeatLastN, Opt::kSeed,        Opt::kStop};
@@ -19,6 +19,8 @@ std::vector<Opt> join(std::initializer_list<std::vector<Opt>> parts) {
   for (const auto& part : parts) out.insert(out.end(), part.begin(), part.end());
   return out;
 }
+
+const std::vector<Opt> kEngine = join({{Opt::kContext}, kCompute});
 
 constexpr std::string_view kRunDetails =
     "With a text (-p or TEXT) it answers once. Without one it opens a chat; type /? there for help.\n"
@@ -74,7 +76,7 @@ std::span<const Command> all_commands() {
              kWhere}),
        bench_command},
       {"perplexity", "[MODEL]", "Measures how well a model foretells a text.", kModelDetails, 1,
-       join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kDocuments, Opt::kJson}, kEngine, kWhere}),
+       join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kDocuments, Opt::kJson}, kCompute, kWhere}),
        perplexity_command},
       {"synth", "CONFIG", "Makes a checkpoint of random weights.", kSynthDetails, 1,
        join({{Opt::kQuant, Opt::kGroup, Opt::kOut, Opt::kSeed, Opt::kAllowUnknownConfig}, kWhere}),

@@ -16,10 +16,18 @@ Status check_compute(const OptionValues& options) {
                           backend + " has auto, " + (of_ref ? "f32 and native" : "f64 and rounded"));
 }
 
+/// The reference knows no instruction sets. A variable may stand there for other commands.
+Status check_isa(const OptionValues& options) {
+  if (options.text(Opt::kBackend) != "ref" || options.source(Opt::kIsa) != OptionSource::kCommandLine)
+    return ok_status();
+  return invalid_argument("--isa is of --backend cpu; leave it out with --backend ref");
+}
+
 }  // namespace
 
 Status check_option_rules(const OptionValues& options) {
   SKUA_RETURN_IF_ERROR(check_compute(options));
+  SKUA_RETURN_IF_ERROR(check_isa(options));
   if (options.text(Opt::kSpeculate) == "draft" && !options.given(Opt::kDraft)) {
     return invalid_argument("--speculate draft needs --draft MODEL");
   }

@@ -22,6 +22,7 @@ namespace {
 struct Rule {
   std::string part;
   std::optional<Format> format;
+  size_t n_fitting = 0;  // modules whose path holds `part`
 };
 
 /// "down_proj=8", "lm_head=none", "layers.0.=6:32".
@@ -79,13 +80,7 @@ class Quantizer {
       // Blocks that only GGUF has become bf16 where they are not quantized anew.
       const DType kept = matrix.format.is_plain() ? plain_type(matrix.format) : DType::kBF16;
       PlannedWeight weight{entry.name, entry.shape, plain_format(kept)};
-      std::optional<Format> format;
-      if (can_be_quantized(entry)) format = standard_;
-      for (const Rule& rule : rules_) {
-        if (entry.shape.size() == 2 && entry.name.ends_with(".weight") &&
-            module_of(entry.name).find(rule.part) != std::string::npos)
-          format = rule.format;
-      }
+      SKUA_ASSIGN_OR_RETURN(std::optional<Format> format, wanted(entry));
       if (format && entry.shape.back() % format->group != 0) format.reset();
       if (format) {
         weight.format = *format;
@@ -93,6 +88,11 @@ class Quantizer {
         ++n_quantized_;
       }
       weights_.push_back(std::move(weight));
+    }
+    for (const Rule& rule : rules_) {
+      if (rule.n_fitting > 0) continue;
+      return invalid_argument("--rule: no module of " + source_.source() + " has '" + rule.part +
+                              "' in its path; skua inspect --tensors shows them");
     }
     if (n_quantized_ == 0) return invalid_argument("[quantize] no tensor of " + source_.source() + " fits");
     return ok_status();
@@ -139,6 +139,23 @@ class Quantizer {
   size_t n_kept() const { return weights_.size() - n_quantized_; }
 
  private:
+  /// The format that the rules want for a tensor; nothing: it stays as it is.
+  Result<std::optional<Format>> wanted(const TensorEntry& entry) {
+    std::optional<Format> format;
+    if (can_be_quantized(entry)) format = standard_;
+    if (entry.shape.size() != 2 || !entry.name.ends_with(".weight")) return format;
+    const Rule* last = nullptr;
+    for (Rule& rule : rules_) {
+      if (module_of(entry.name).find(rule.part) == std::string::npos) continue;
+      ++rule.n_fitting;
+      format = rule.format;
+      last = &rule;
+    }
+    if (last == nullptr || !format || entry.shape.back() % format->group == 0) return format;
+    return invalid_argument("--rule: " + last->part + " asks for groups of " + std::to_string(format->group) +
+                            ", but " + entry.name + " has rows of " + std::to_string(entry.shape.back()));
+  }
+
   Status encode(const PlannedWeight& weight, std::vector<std::byte> (&planes)[3]) const {
     SKUA_ASSIGN_OR_RETURN(const EncodedMatrix matrix, source_.matrix(weight.name));
     uint64_t stride[3];

@@ -105,6 +105,10 @@ class Make(ProgramTest):
         self.reply("bench", self.root / "made", "-p", "4", "-n", "3", "-r", "1")
         self.refused(1, "quantize", self.root / "made", "--out", self.root / "twice", says=["quantized already"])
         self.refused(1, "quantize", self.root / "plain", "--rule", "x=9", "--out", self.root / "y", says=["--rule", "x=9"])
+        self.refused(1, "quantize", self.root / "plain", "--rule", "down_prj=8", "--group", "32", "--out", self.root / "y",
+                     says=["--rule", "'down_prj'"])
+        self.refused(1, "quantize", self.root / "plain", "--rule", "up_proj=8:128", "--group", "32", "--out", self.root / "y",
+                     says=["--rule", "up_proj", "128", "64"])
 
 
 if __name__ == "__main__":

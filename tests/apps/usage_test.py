@@ -73,6 +73,16 @@ class WrongUsage(ProgramTest):
         self.refused(2, "run", "-p", "x", "--backend", "ref", "--compute", "native", says=["--backend cpu"])
         self.refused(2, "run", "-p", "x", "--speculate", "draft", says=["needs --draft"])
         self.refused(2, "run", "-p", "x", *["--stop=x"] * 65, says=["more than 64"])
+        self.refused(2, "run", "-p", "x", "--backend", "ref", "--isa", "avx2", says=["--isa", "--backend ref"])
+
+    def test_options_that_would_change_nothing(self):
+        for option in (["--quant", "4"], ["--group", "32"], ["--seed", "1"]):
+            self.refused(2, "bench", self.model, *option, says=[option[0], "--in-memory"])
+        for option in (["-p", "4"], ["-n", "4"], ["--in-memory"], ["--backend", "ref"], ["--compute", "native"],
+                       ["--mla-prefill", "fast"], ["--allow-unknown-config"]):
+            self.refused(2, "bench", "mla", *option, says=["bench mla"])
+        self.refused(2, "perplexity", self.model, "-c", "100", says=["-c"])
+        self.refused(2, "bench", "--in-memory", says=["expected a config", "llama-3.2-1b"])
 
     def test_files_that_are_not_there_are_no_wrong_usage(self):
         for command in (["batch"], ["apply-template", "-f"], ["perplexity", "-f"]):
