@@ -12,9 +12,14 @@ Result<OutputFolder> OutputFolder::make(const OptionValues& options) {
   if (std::filesystem::exists(path, error)) {
     return invalid_argument("--out: " + path.string() + " exists already; name a folder that does not");
   }
+  auto interrupts = std::make_unique<InterruptGuard>(SecondInterrupt::kEndsProgram);
   std::filesystem::create_directories(path, error);
   if (error) return io_error("--out: " + path.string() + ": " + error.message());
-  return OutputFolder(path);
+  return OutputFolder(path, std::move(interrupts));
+}
+
+Status OutputFolder::check_interrupt() const {
+  return interrupts_->take() ? cancelled("interrupted; " + path_.string() + " is removed") : ok_status();
 }
 
 OutputFolder::~OutputFolder() {

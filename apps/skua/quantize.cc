@@ -98,10 +98,12 @@ class Quantizer {
     return ok_status();
   }
 
-  Status write(const std::filesystem::path& folder) {
-    SKUA_ASSIGN_OR_RETURN(auto writer, SafetensorsWriter::create(folder / "model.safetensors", weights_));
+  Status write(const OutputFolder& folder) {
+    SKUA_ASSIGN_OR_RETURN(auto writer,
+                          SafetensorsWriter::create(folder.path() / "model.safetensors", weights_));
     ProgressBar bar("Quantizing");
     for (size_t i = 0; i < weights_.size(); ++i) {
+      SKUA_RETURN_IF_ERROR(folder.check_interrupt());
       std::vector<std::byte> planes[3];
       SKUA_RETURN_IF_ERROR(encode(weights_[i], planes));
       SKUA_RETURN_IF_ERROR(writer.append(planes));
@@ -230,7 +232,7 @@ Result<std::string> quantize_model(const CommandInput& input) {
   Quantizer quantizer(*source, *standard, std::move(rules));
   SKUA_RETURN_IF_ERROR(quantizer.plan());
   SKUA_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::make(options));
-  SKUA_RETURN_IF_ERROR(quantizer.write(folder.path()));
+  SKUA_RETURN_IF_ERROR(quantizer.write(folder));
   SKUA_RETURN_IF_ERROR(copy_side_files(*source, folder.path()));
   SKUA_RETURN_IF_ERROR(write_file_atomic(folder.path() / "config.json", quantizer.config().dump(2) + "\n"));
   SKUA_RETURN_IF_ERROR(open_checkpoint(folder.path()).status());
@@ -242,7 +244,8 @@ Result<std::string> quantize_model(const CommandInput& input) {
 
 Exit quantize_command(const CommandInput& input) {
   const auto done = quantize_model(input);
-  return done.ok() ? print_and_exit(*done) : fail(done.status());
+  if (done.ok()) return print_and_exit(*done);
+  return fail(done.status(), done.status().code() == Code::kCancelled ? Exit::kInterrupted : Exit::kError);
 }
 
 }  // namespace skua

@@ -179,8 +179,10 @@ Status write_model(const OptionValues& options, const std::string& source) {
   SKUA_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::make(options));
   SKUA_ASSIGN_OR_RETURN(auto writer,
                         SafetensorsWriter::create(folder.path() / "model.safetensors", model.weights));
-  SKUA_RETURN_IF_ERROR(each_weight(
-      model, options, [&](const PlannedWeight&, const auto& planes) { return writer.append(planes); }));
+  SKUA_RETURN_IF_ERROR(each_weight(model, options, [&](const PlannedWeight&, const auto& planes) {
+    const Status going = folder.check_interrupt();
+    return going.ok() ? writer.append(planes) : going;
+  }));
   SKUA_RETURN_IF_ERROR(writer.finish());
   SKUA_RETURN_IF_ERROR(write_file_atomic(folder.path() / "config.json", model.config.dump(2) + "\n"));
   folder.keep();
@@ -211,7 +213,8 @@ Exit synth_command(const CommandInput& input) {
                 Exit::kUsage);
   }
   const Status status = write_model(input.options, source);
-  return status.ok() ? Exit::kOk : fail(status);
+  if (status.ok()) return Exit::kOk;
+  return fail(status, status.code() == Code::kCancelled ? Exit::kInterrupted : Exit::kError);
 }
 
 }  // namespace skua

@@ -3,6 +3,7 @@
 import json
 import resource
 import signal
+import time
 import unittest
 
 from harness import ProgramTest
@@ -78,6 +79,16 @@ class Make(ProgramTest):
                      says=["model.safetensors"], preexec_fn=small_files_only)
         self.assertFalse((self.root / "full").exists())
         self.assertTrue((self.root / "whole" / "model.safetensors").exists())
+
+    def test_an_interrupted_write_leaves_nothing(self):
+        made = self.root / "half"
+        with self.start("synth", "llama-3.2-1b", "--out", made) as program:
+            while not made.exists() and program.poll() is None:
+                time.sleep(0.01)
+            program.send_signal(signal.SIGINT)
+            _, errors = program.communicate()
+        self.assertEqual((program.returncode, made.exists()), (130, False), errors)
+        self.assertIn(b"interrupted", errors)
 
     def test_refusals(self):
         config = self.config()
