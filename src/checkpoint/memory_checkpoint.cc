@@ -29,6 +29,11 @@ Status MemoryCheckpoint::add_tensor(std::string name, std::vector<int64_t> shape
   std::span<const std::byte> rest(bytes);
   // Cut off scales and biases by their share of the columns; what is left are the codes. add() checks all
   // three.
+  if (n && *n > 0 && format.kind == FormatKind::kMxfp4 && cols % block_cols(format) == 0) {
+    const uint64_t rows = *n / static_cast<uint64_t>(cols);
+    tensor.planes[1] = rest.last(std::min<uint64_t>(rows * plane_row_bytes(format, 1, cols), rest.size()));
+    rest = rest.first(rest.size() - tensor.planes[1].size());
+  }
   if (n && *n > 0 && format.kind == FormatKind::kAffine && cols % block_cols(format) == 0) {
     const uint64_t rows = *n / static_cast<uint64_t>(cols);
     const uint64_t part = std::min(rows * plane_row_bytes(format, 1, cols), uint64_t{rest.size()} / 2);

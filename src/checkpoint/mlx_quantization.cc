@@ -26,6 +26,11 @@ Result<QuantSetting> parse_setting(const Json& json, const std::string& origin) 
   }
   out.bits = bits->as_int();
   out.group = group->as_int();
+  if (out.mode == "mxfp4" && (out.bits != 4 || out.group != 32)) {
+    return invalid_argument("config.json: " + origin + " asks for mode mxfp4 with " +
+                            std::to_string(out.bits) + " bits in groups of " + std::to_string(out.group) +
+                            "; it has 4 in groups of 32");
+  }
   const bool affine = out.mode.empty() || out.mode == "affine";
   const bool known_bits = out.bits >= 2 && out.bits <= 8 && out.bits != 7;
   if (affine && (!known_bits || (out.group != 32 && out.group != 64 && out.group != 128))) {
@@ -51,10 +56,11 @@ Result<const Json*> find_settings(const Json& config, std::string& key, std::vec
     }
   }
   const Json* method = other != nullptr ? other->find("quant_method") : nullptr;
+  if (own == nullptr && method != nullptr && *method == Json("mxfp4")) return nullptr;  // says_mxfp4()
   if (own == nullptr && method != nullptr) {
     return unsupported(
         "config.json: quantization_config.quant_method is " + printable(method->dump()) +
-        ", which skua does not read yet; it reads MLX affine and unquantized safetensors, and GGUF");
+        ", which skua does not read yet; it reads MLX affine, MXFP4 and unquantized safetensors, and GGUF");
   }
   if (own != nullptr && other != nullptr && method == nullptr && *own != *other) {
     return invalid_argument(
@@ -70,6 +76,12 @@ Result<const Json*> find_settings(const Json& config, std::string& key, std::vec
 }
 
 }  // namespace
+
+bool says_mxfp4(const Json& config) {
+  const Json* other = config.find("quantization_config");
+  const Json* method = other != nullptr ? other->find("quant_method") : nullptr;
+  return method != nullptr && *method == Json("mxfp4");
+}
 
 Result<MlxQuantization> MlxQuantization::parse(const Json& config) {
   MlxQuantization out;

@@ -28,12 +28,16 @@ struct QuantOverride {
   std::optional<QuantSetting> setting;
 };
 
+/// Whether transformers' MXFP4 is said: quantization_config.quant_method is "mxfp4". Then weights lie as
+/// X_blocks and X_scales, which are told by their names; parse() finds no settings of MLX.
+bool says_mxfp4(const Json& config);
+
 /// The settings of one checkpoint.
 class MlxQuantization {
  public:
   /// Reads `quantization`, or `quantization_config` where it has the same form. No such key: a value without
-  /// default. Errors: kUnsupported (another quantizer: FP8, GPTQ, AWQ, ...), kInvalidArgument (incomplete,
-  /// contradictory or unknown settings: nothing is guessed).
+  /// default. Errors: kUnsupported (another quantizer: FP8, GPTQ, AWQ, ...; but for says_mxfp4),
+  /// kInvalidArgument (incomplete, contradictory or unknown settings: nothing is guessed).
   static Result<MlxQuantization> parse(const Json& config);
 
   /// Settles which override belongs to which module: the same path, or else the only module whose path

@@ -31,6 +31,8 @@ bool holds_blocks(const std::vector<int64_t>& shape, int64_t n, const BlockSourc
   }
   if (source.block_rows == 1 && shape.size() == 1) return shape[0] == n * source.block_cols;
   if (shape.back() != source.block_cols) return false;
+  if (shape.size() == 3 && n == 1 && shape[0] * shape[1] == source.block_rows)
+    return true;  // dimensions folded
   if (shape.size() == 3) return shape[0] == n && shape[1] == source.block_rows;
   return shape.size() == 2 && shape[0] == n * source.block_rows;
 }

@@ -213,6 +213,13 @@ struct GatedDelta {
   int32_t k_dim = 0;
   int32_t v_dim = 0;
   float norm_eps = 1e-6f;
+  bool tiled = false;  // value head h reads key head h % n_k_heads instead
+
+  int64_t key_head(int64_t head) const { return tiled ? head % n_k_heads : head / (n_v_heads / n_k_heads); }
+  /// Of the value heads that read one key head, the one that keeps its rows.
+  bool is_first_of_key(int64_t head) const {
+    return tiled ? head < n_k_heads : head % (n_v_heads / n_k_heads) == 0;
+  }
 };
 
 enum class RouterScore : uint8_t {

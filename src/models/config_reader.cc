@@ -136,6 +136,13 @@ double ConfigReader::number_or(std::string_view key, double fallback) {
   return maybe_number(key).value_or(fallback);
 }
 
+double ConfigReader::positive_or(std::string_view key, double fallback) {
+  const double value = number_or(key, fallback);
+  if (value > 0) return value;
+  fail(wrong(key, "a number above 0"));
+  return fallback;
+}
+
 float ConfigReader::epsilon_or(std::string_view key, double fallback) {
   const double value = number_or(key, fallback);
   if (!(value >= 0 && value <= 1)) fail(wrong(key, "a number from 0 to 1"));
@@ -183,6 +190,10 @@ void ConfigReader::must_be(std::string_view key, const Json& expected) {
   if (value == nullptr || *value == expected) return;
   fail(unsupported("[model] " + where_ + ": \"" + std::string(key) + "\" is " + value->dump().substr(0, 80) +
                    ", which would change the maths; only " + expected.dump() + " is handled"));
+}
+
+void ConfigReader::must_equal(std::initializer_list<std::string_view> keys, int64_t count) {
+  for (const std::string_view key : keys) must_be(key, Json(count));
 }
 
 void ConfigReader::ignore(std::initializer_list<std::string_view> keys) {

@@ -40,6 +40,7 @@ class ConfigReader {
   double number(std::string_view key);
   double number_or(std::string_view key, double fallback);
   std::optional<double> maybe_number(std::string_view key);
+  double positive_or(std::string_view key, double fallback);
   /// A norm's epsilon: 0 to 1.
   float epsilon_or(std::string_view key, double fallback);
   bool flag_or(std::string_view key, bool fallback);
@@ -53,6 +54,9 @@ class ConfigReader {
 
   /// The value must be `expected` or absent; anything else is refused because it would change the maths.
   void must_be(std::string_view key, const Json& expected);
+
+  /// Other names of a count that is read: where they are there they must say the same.
+  void must_equal(std::initializer_list<std::string_view> keys, int64_t count);
 
   /// Marks keys as known to be without influence on the maths.
   void ignore(std::initializer_list<std::string_view> keys);

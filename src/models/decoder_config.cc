@@ -16,6 +16,11 @@ DecoderConfig read_decoder_config(ConfigReader& config, const DecoderDefaults& d
                                 : config.count("intermediate_size");
   info.n_heads = config.count("num_attention_heads");
   info.n_kv_heads = config.count_or("num_key_value_heads", info.n_heads);
+  if (info.n_heads % info.n_kv_heads != 0) {
+    config.fail(invalid_argument("[model] config.json: num_attention_heads " + std::to_string(info.n_heads) +
+                                 " is no multiple of num_key_value_heads " +
+                                 std::to_string(info.n_kv_heads)));
+  }
   auto head_dim = config.maybe_count("head_dim");
   if (!head_dim && defaults.head_dim > 0) head_dim = defaults.head_dim;
   if (!head_dim && info.d_model % info.n_heads != 0) {
@@ -70,7 +75,7 @@ void read_windows(ConfigReader& config, DecoderConfig& out, int32_t window,
       const Json& type = types->items()[layer];
       slides = type == Json("sliding_attention");
       if (!slides && type != Json("full_attention")) {
-        config.fail(unsupported("[model] config.json: layer type " + type.dump() +
+        config.fail(unsupported("[model] config.json: layer_types holds layer type " + type.dump() +
                                 " is not known; known are full_attention, sliding_attention"));
       }
     }

@@ -2,6 +2,7 @@
 // Sources: transformers modeling_deepseek_v2.py and configuration_deepseek_v2.py (5.17); arXiv:2405.04434.
 #include "models/families.h"
 #include "models/mla.h"
+#include "models/mla_gguf.h"
 #include "models/moe.h"
 #include "models/rope_scaling.h"
 
@@ -33,9 +34,21 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"deepseek_v2"};
 
+Status adjust(const Json& metadata, Json& config) {
+  const Json* groups = config.find("n_group");
+  if (groups != nullptr && *groups != Json(1)) config.set("topk_method", Json("group_limited_greedy"));
+  return adjust_mla(metadata, config);
+}
+
 }  // namespace
 
 extern const Family kDeepSeekV2;
-const Family kDeepSeekV2{"deepseek_v2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kDeepSeekV2{"deepseek_v2",
+                         kTypes,
+                         "deepseek2",
+                         GgufRows::kPlain,
+                         &parse,
+                         &adjust,
+                         {.tensors = kMlaGgufTensors, .keys = kMlaGgufKeys, .fits = &has_softmax_router}};
 
 }  // namespace skua

@@ -2,6 +2,7 @@
 // Sources: transformers modeling_deepseek_v3.py and configuration_deepseek_v3.py (5.17); arXiv:2412.19437.
 #include "models/families.h"
 #include "models/mla.h"
+#include "models/mla_gguf.h"
 #include "models/moe.h"
 #include "models/rope_scaling.h"
 
@@ -26,6 +27,12 @@ constexpr std::string_view kTypes[] = {"deepseek_v3"};
 }  // namespace
 
 extern const Family kDeepSeekV3;
-const Family kDeepSeekV3{"deepseek_v3", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kDeepSeekV3{"deepseek_v3",
+                         kTypes,
+                         "deepseek2",
+                         GgufRows::kPlain,
+                         &parse,
+                         &adjust_mla,
+                         {.tensors = kMlaGgufTensors, .keys = kMlaGgufKeys, .fits = &has_sigmoid_router}};
 
 }  // namespace skua

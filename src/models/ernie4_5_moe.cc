@@ -13,6 +13,10 @@ std::vector<char> read_expert_layers(ConfigReader& config, int32_t n_layers) {
   const double first = config.number_or("moe_layer_start_index", 1);
   double last = config.number_or("moe_layer_end_index", -1);
   if (last == -1) last = n_layers - 1;
+  if (first < 0 || first > n_layers)
+    config.fail(invalid_argument("[model] config.json: \"moe_layer_start_index\" is out of range"));
+  if (last < 0 || last >= n_layers)
+    config.fail(invalid_argument("[model] config.json: \"moe_layer_end_index\" is out of range"));
   const int32_t interval = config.count_or("moe_layer_interval", 1);
   std::vector<char> out;
   for (int32_t layer = 0; layer < n_layers; ++layer) {
@@ -46,8 +50,9 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.must_be("moe_gate", Json("topk"));
   config.must_be("moe_gate_act", Json("softmax"));
   config.must_be("moe_use_aux_free", Json(true));
-  config.ignore({"moe_capacity", "output_router_logits", "router_aux_loss_coef", "num_nextn_predict_layers",
-                 "num_experts", "num_experts_per_tok", "num_local_experts"});
+  config.ignore({"moe_capacity", "output_router_logits", "router_aux_loss_coef", "num_nextn_predict_layers"});
+  config.must_equal({"num_experts", "num_local_experts"}, moe.n_experts);
+  config.must_equal({"num_experts_per_tok"}, moe.router.top_k);
   spec.ignorable = {{"*mtp_*", "multi-token prediction is not used"}};
   spec.feed_forward = mixture(mix);
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 500000.0);

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/mamba.h"
 #include "models/pre_norm_decoder.h"
 #include "models/rope_scaling.h"
@@ -130,9 +131,43 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"falcon_h1"};
 
+/// Converters multiply the factors into the weights. The norm, where there is one, comes after the gate.
+Status adjust(const Json& metadata, Json& config) {
+  config.set("mamba_norm_before_gate", Json(false));
+  if (const Json* inner = metadata.find("falcon-h1.ssm.inner_size")) config.set("mamba_d_ssm", *inner);
+  return adjust_mamba2(metadata, "mamba_d_head", "", config, true);
+}
+
+constexpr GgufName kGgufTensors[] = {{"output_norm", "model.final_layernorm"},
+                                     {"ffn_norm", "pre_ff_layernorm"},
+                                     {"ffn_gate", "feed_forward.gate_proj"},
+                                     {"ffn_up", "feed_forward.up_proj"},
+                                     {"ffn_down", "feed_forward.down_proj"},
+                                     {"ssm_in", "mamba.in_proj"},
+                                     {"ssm_conv1d", "mamba.conv1d"},
+                                     {"ssm_dt.bias", "mamba.dt_bias"},
+                                     {"ssm_a", "mamba.A_log"},
+                                     {"ssm_d", "mamba.D"},
+                                     {"ssm_norm", "mamba.norm"},
+                                     {"ssm_out", "mamba.out_proj"}};
+constexpr GgufName kGgufKeys[] = {{"ssm.time_step_rank", "mamba_n_heads"},
+                                  {"ssm.group_count", "mamba_n_groups"},
+                                  {"ssm.state_size", "mamba_d_state"},
+                                  {"ssm.conv_kernel", "mamba_d_conv"},
+                                  {"ssm.inner_size", ""}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.ssm_conv1d.bias", "mamba_conv_bias"},
+                                   {"blk.0.ssm_norm.weight", "mamba_rms_norm"}};
+
 }  // namespace
 
 extern const Family kFalconH1;
-const Family kFalconH1{"falcon_h1", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kFalconH1{
+    "falcon_h1",
+    kTypes,
+    "falcon-h1",
+    GgufRows::kPlain,
+    &parse,
+    &adjust,
+    {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags, .changes = kMamba2GgufChanges}};
 
 }  // namespace skua

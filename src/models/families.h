@@ -4,6 +4,7 @@
 #include <span>
 #include <string_view>
 
+#include "checkpoint/checkpoint.h"
 #include "models/model.h"
 
 namespace skua {
@@ -20,17 +21,38 @@ struct GgufName {
   std::string_view transformers;
 };
 
+/// What converters do to a tensor's numbers or shape, undone at load.
+enum class GgufValues : uint8_t {
+  kVector,     // a vector, stored with a dimension of 1 or in groups
+  kLogVector,  // the same, and -exp(x) is stored for x
+  kLogMatrix,  // -exp(x) is stored for x
+};
+
+struct GgufChange {
+  std::string_view tensor;  // below the layer, with its suffix: "ssm_a", "ssm_norm.weight"
+  GgufValues values;
+};
+
 /// What a family's GGUF files hold beyond, or other than, what most do (gguf_import.cc). One whose keys name
 /// expert_count has experts.
 struct GgufNames {
   /// "ffn_gate_inp" -> "mlp.gate" below the layer; with the suffix ("exp_probs_b.bias") the name is whole.
+  /// Those of tensors outside of layers ("output_norm") stand for whole modules ("backbone.norm_f").
   std::span<const GgufName> tensors = {};
-  /// "expert_count" -> "num_experts", below the architecture's name; "" = known and without influence. Some
-  /// are converted: expert_gating_func to text, attention.sliding_window_pattern to layer_types,
-  /// rope.dimension_count to a fraction of the head; nextn_predict_layers are not counted as layers.
+  /// "expert_count" -> "num_experts", below the architecture's name; "" = known and without influence, or
+  /// read by adjust_gguf. They come before what is common to all. Some are converted: expert_gating_func to
+  /// text, attention.sliding_window_pattern to layer_types, rope.dimension_count to a fraction of the head;
+  /// nextn_predict_layers are not counted as layers.
   std::span<const GgufName> keys = {};
   /// The key is true if the file has the tensor, else false.
   std::span<const GgufName> flags = {};
+  std::span<const GgufChange> changes = {};
+  std::string_view layers = "model.layers.";
+  std::string_view also = {};  // another architecture with the same names
+  /// As Family::adjust_gguf, for what the tensors say; comes before it.
+  Status (*adjust)(const Checkpoint& file, Json& config) = nullptr;
+  /// Whether the file is this family's, where several share an architecture; nullptr = all are.
+  bool (*fits)(const Checkpoint& file) = nullptr;
 };
 
 struct Family {

@@ -16,13 +16,15 @@ Projections projections_of(GraphBuilder& b, const GatedDeltaBlock& block) {
   const auto part = [&](const char* name, int64_t rows, int64_t first, int64_t n, int64_t stride) {
     return Linear{b.part({block.prefix + "." + name + ".weight", rows, first, n, stride}, d), std::nullopt};
   };
+  const auto ba = [&](int64_t first) {
+    return part("in_proj_ba", 2 * n_v, first, n_v / n_k, 2 * (n_v / n_k));
+  };
   if (block.projections == DeltaProjections::kPerKeyHead) {
     const int64_t per_head = n_v / n_k;
-    const int64_t wide = 2 * k + 2 * per_head * v, narrow = 2 * per_head;
+    const int64_t wide = 2 * k + 2 * per_head * v;
     const auto qkvz = [&](int64_t first, int64_t n) {
       return part("in_proj_qkvz", n_k * wide, first, n, wide);
     };
-    const auto ba = [&](int64_t first) { return part("in_proj_ba", 2 * n_v, first, per_head, narrow); };
     return {qkvz(0, k),   qkvz(k, k), qkvz(2 * k, per_head * v), qkvz(2 * k + per_head * v, per_head * v),
             ba(per_head), ba(0)};
   }
@@ -31,9 +33,16 @@ Projections projections_of(GraphBuilder& b, const GatedDeltaBlock& block) {
   const auto whole = [&](const char* name, int64_t n) {
     return Linear{b.weight(block.prefix + "." + name + ".weight", n, d), std::nullopt};
   };
-  return {qkv(0, n_k * k),           qkv(n_k * k, n_k * k),
-          qkv(2 * n_k * k, n_v * v), whole("in_proj_z", n_v * v),
-          whole("in_proj_a", n_v),   whole("in_proj_b", n_v)};
+  Projections out{
+      qkv(0, n_k * k), qkv(n_k * k, n_k * k), qkv(2 * n_k * k, n_v * v), whole("in_proj_z", n_v * v), {}, {}};
+  if (block.projections == DeltaProjections::kQkvInTurn) {
+    out.a = ba(n_v / n_k);
+    out.b = ba(0);
+  } else {
+    out.a = whole("in_proj_a", n_v);
+    out.b = whole("in_proj_b", n_v);
+  }
+  return out;
 }
 
 /// silu(conv(linear(x))), for channels [first, first + n) of the layer's convolution.
@@ -65,7 +74,7 @@ std::vector<char> read_delta_layers(ConfigReader& config, int32_t n_layers) {
   for (size_t layer = 0; layer < out.size(); ++layer) {
     const Json& type = types->items()[layer];
     if (type != Json("linear_attention") && type != Json("full_attention")) {
-      config.fail(unsupported("[model] config.json: layer type " + type.dump() +
+      config.fail(unsupported("[model] config.json: layer_types holds layer type " + type.dump() +
                               " is not known; known are linear_attention, full_attention"));
     }
     out[layer] = type == Json("linear_attention") ? 1 : 0;
@@ -87,6 +96,7 @@ ValueId gated_delta_block(GraphBuilder& b, const GatedDeltaBlock& block, ValueId
   delta.n_v_heads = block.n_v_heads;
   delta.k_dim = block.k_dim;
   delta.v_dim = block.v_dim;
+  delta.tiled = block.tiled;
   delta.slot = b.slot(delta_slot(delta, block.layer));
   delta.a_log = b.vector(p + ".A_log", block.n_v_heads);
   delta.dt_bias = b.vector(p + ".dt_bias", block.n_v_heads);
@@ -129,6 +139,7 @@ void read_gated_delta(ConfigReader& config, DeltaProjections projections, PreNor
   delta.taps = config.count_or("linear_conv_kernel_dim", 4);
   delta.eps = spec.config.eps;
   delta.projections = projections;
+  delta.tiled = config.flag_or(kTiledHeadsKey, false);
   if (delta.n_v_heads % delta.n_k_heads != 0) {
     config.fail(
         invalid_argument("[model] config.json: linear_num_value_heads " + std::to_string(delta.n_v_heads) +
@@ -143,6 +154,31 @@ void read_gated_delta(ConfigReader& config, DeltaProjections projections, PreNor
     block.layer = layer;
     return gated_delta_block(b, block, x);
   };
+}
+
+Status adjust_gated_delta(const Json& metadata, Json& config) {
+  const Json* arch = metadata.find("general.architecture");
+  const std::string name = arch != nullptr && arch->is_string() ? arch->as_string() : "?";
+  const auto number = [](const Json* value) {
+    return value != nullptr && value->kind() == Json::Kind::kInt ? value->as_int() : int64_t{0};
+  };
+  const int64_t inner = number(metadata.find(name + ".ssm.inner_size"));
+  const int64_t heads = number(config.find("linear_num_value_heads"));
+  if (inner < 1 || heads < 1 || inner % heads != 0) {
+    return invalid_argument("[gguf] " + name + ".ssm.inner_size " + std::to_string(inner) +
+                            " must be a multiple of ssm.time_step_rank " + std::to_string(heads));
+  }
+  config.set("linear_value_head_dim", Json(inner / heads));
+  config.set(std::string(kMlxLayoutKey), Json(true));
+  const Json* recurrent = metadata.find(name + ".attention.recurrent_layers");
+  if (recurrent == nullptr) return ok_status();
+  Json types = Json::array();
+  for (const Json& layer : recurrent->items()) {
+    if (static_cast<int64_t>(types.size()) == number(config.find("num_hidden_layers"))) break;
+    types.push_back(Json(layer == Json(true) ? "linear_attention" : "full_attention"));
+  }
+  config.set("layer_types", std::move(types));
+  return ok_status();
 }
 
 Json delta_rope_parameters(ConfigReader& config) {

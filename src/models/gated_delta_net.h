@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "models/families.h"
 #include "models/pre_norm_decoder.h"
 
 namespace skua {
@@ -11,6 +12,7 @@ namespace skua {
 enum class DeltaProjections : uint8_t {
   kPerKeyHead,  // in_proj_qkvz and in_proj_ba: q, k, v, z (b, a) of the first key head, then of the next
   kInTurn,      // in_proj_qkv: all of q, k, v; in_proj_z, in_proj_b, in_proj_a
+  kQkvInTurn,   // the same with in_proj_ba per key head
 };
 
 /// out_proj(norm(delta(conv(q), conv(k), conv(v), a, b)) * silu(z)); the norm is per value head.
@@ -25,7 +27,17 @@ struct GatedDeltaBlock {
   int32_t taps = 0;
   float eps = 1e-6f;
   DeltaProjections projections = DeltaProjections::kInTurn;
+  bool tiled = false;  // GatedDelta's
 };
+
+/// Key of configs from GGUF files of Qwen3.5: value heads lie in turn over the key heads.
+inline constexpr std::string_view kTiledHeadsKey = "skua_tiled_value_heads";
+
+/// Names that GGUF files of both families share.
+inline constexpr GgufChange kDeltaGgufChanges[] = {{"ssm_a", GgufValues::kLogVector}};
+
+/// Widths of value heads and the layers' types from a GGUF file's keys; its norms hold what the families add.
+Status adjust_gated_delta(const Json& metadata, Json& config);
 
 /// x [T, d_model] -> [T, d_model]; has three convolution slots (q, k, v) and one for the scan.
 ValueId gated_delta_block(GraphBuilder& b, const GatedDeltaBlock& block, ValueId x);

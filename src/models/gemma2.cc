@@ -28,7 +28,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.norm_offset = 1.0f;
   spec.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(spec.config.info.d_model)));
   spec.logit_softcap = static_cast<float>(config.number_or("final_logit_softcapping", 30.0));
-  const auto scale = static_cast<float>(1.0 / std::sqrt(config.number_or("query_pre_attn_scalar", 256.0)));
+  const auto scale = static_cast<float>(1.0 / std::sqrt(config.positive_or("query_pre_attn_scalar", 256.0)));
   const auto softcap = static_cast<float>(config.number_or("attn_logit_softcapping", 50.0));
   spec.adjust_attention = [scale, softcap](AttentionBlock& block) {
     block.scale = scale;

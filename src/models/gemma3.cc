@@ -24,7 +24,7 @@ class Gemma3 final : public Model {
     config.must_be("use_bidirectional_attention", Json(false));
     config.ignore({"hidden_act"});
     model->query_scale_ =
-        static_cast<float>(1.0 / std::sqrt(config.number_or("query_pre_attn_scalar", 256.0)));
+        static_cast<float>(1.0 / std::sqrt(config.positive_or("query_pre_attn_scalar", 256.0)));
     model->attention_softcap_ = static_cast<float>(config.number_or("attn_logit_softcapping", 0.0));
     model->final_softcap_ = static_cast<float>(config.number_or("final_logit_softcapping", 0.0));
     // Only GGUF import writes this key: there the 1 is already part of the stored weights.

@@ -139,9 +139,13 @@ class Gemma3n final : public Model {
 
   /// Stream i made of x, as large as `like`.
   ValueId projected_stream(GraphBuilder& b, const char* name, int32_t i, ValueId x, ValueId like) const {
-    const int32_t d = config_.info.d_model;
-    const ValueId y =
-        linear(b, name, std::string("model.") + name + "." + std::to_string(i - 1), d, d, input(b, x));
+    const int64_t d = config_.info.d_model;
+    const std::string stem = std::string("model.") + name, own = stem + "." + std::to_string(i - 1);
+    // One tensor for each stream or, in GGUF files, for all of them.
+    const BlockSource single{{own + ".weight"}, 1, d, d};
+    const BlockSource stacked{{stem + ".weight"}, 1, (n_streams_ - 1) * d, d, (i - 1) * d};
+    const WeightId weight = b.weight({own + ".weight", d, d, {single, stacked}, std::nullopt});
+    const ValueId y = b.linear(name, input(b, x), {weight, std::nullopt}, DType::kF32);
     return b.match_magnitude("matched", y, like, {1e-5f}, b.numerics().residual);
   }
 
@@ -246,9 +250,60 @@ class Gemma3n final : public Model {
 
 constexpr std::string_view kTypes[] = {"gemma3n_text"};
 
+/// The files hold the number of standard deviations (minus infinity: none) where configs have the part that
+/// they cut off; some sizes are those of tensors.
+Status adjust(const Checkpoint& file, Json& config) {
+  const Json* scales = file.config().find("gemma3n.activation_sparsity_scale");
+  if (scales != nullptr && !scales->is_array())
+    return invalid_argument("[gguf] gemma3n.activation_sparsity_scale must be a list");
+  Json pattern = Json::array();
+  for (size_t i = 0; scales != nullptr && i < scales->size(); ++i) {
+    const Json& scale = scales->items()[i];
+    const double z = scale.is_number() ? scale.as_double() : -INFINITY;
+    pattern.push_back(Json(std::isfinite(z) ? 0.5 * std::erfc(-z / std::sqrt(2.0)) : 0.0));
+  }
+  if (scales != nullptr) config.set("activation_sparsity_pattern", std::move(pattern));
+  const TensorEntry* laurel = file.find("blk.0.laurel_l.weight");
+  const TensorEntry* table = file.find("per_layer_token_embd.weight");
+  if (laurel == nullptr || table == nullptr || laurel->shape.size() != 2 || table->shape.size() != 2)
+    return data_loss("[gguf] blk.0.laurel_l.weight or per_layer_token_embd.weight is missing");
+  config.set("laurel_rank", Json(laurel->shape[0]));
+  config.set("vocab_size_per_layer_input", Json(table->shape[0]));
+  return ok_status();
+}
+
+constexpr GgufName kGgufTensors[] = {{"altup_proj", "model.altup_projections"},
+                                     {"altup_unembd_proj", "model.altup_unembed_projections"},
+                                     {"per_layer_token_embd", "model.embed_tokens_per_layer"},
+                                     {"per_layer_model_proj", "model.per_layer_model_projection"},
+                                     {"per_layer_proj_norm", "model.per_layer_projection_norm"},
+                                     {"inp_gate", "per_layer_input_gate"},
+                                     {"proj", "per_layer_projection"},
+                                     {"post_norm", "post_per_layer_input_norm"},
+                                     {"altup_correct_coef", "altup.correction_coefs"},
+                                     {"altup_correct_scale.weight", "altup.correct_output_scale"},
+                                     {"altup_predict_coef", "altup.prediction_coefs"},
+                                     {"altup_router", "altup.modality_router"},
+                                     {"altup_router_norm", "altup.router_norm"},
+                                     {"laurel_l", "laurel.linear_left"},
+                                     {"laurel_r", "laurel.linear_right"},
+                                     {"laurel_post_norm", "laurel.post_laurel_norm"}};
+constexpr GgufName kGgufKeys[] = {{"altup.active_idx", "altup_active_idx"},
+                                  {"altup.num_inputs", "altup_num_inputs"},
+                                  {"activation_sparsity_scale", ""},
+                                  {"attention.shared_kv_layers", "num_kv_shared_layers"},
+                                  {"attention.sliding_window_pattern", "layer_types"},
+                                  {"embedding_length_per_layer_input", "hidden_size_per_layer_input"}};
+
 }  // namespace
 
 extern const Family kGemma3n;
-const Family kGemma3n{"gemma3n", kTypes, "", GgufRows::kPlain, &Gemma3n::parse, nullptr};
+const Family kGemma3n{"gemma3n",
+                      kTypes,
+                      "gemma3n",
+                      GgufRows::kPlain,
+                      &Gemma3n::parse,
+                      nullptr,
+                      {.tensors = kGgufTensors, .keys = kGgufKeys, .adjust = &adjust}};
 
 }  // namespace skua

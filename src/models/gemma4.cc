@@ -6,6 +6,7 @@
 
 #include "models/decoder_config.h"
 #include "models/families.h"
+#include "models/gemma4_gguf.h"
 #include "models/moe.h"
 #include "models/per_layer_input.h"
 #include "models/rope_scaling.h"
@@ -30,6 +31,11 @@ std::vector<LayerShape> read_shapes(ConfigReader& config, const DecoderConfig& c
       out[layer].head_dim = global_dim.value_or(512);
       if (global_heads && full_values == Values::kAsKeys) out[layer].n_kv_heads = *global_heads;
     }
+    return out;
+  }
+  if (!own->is_object()) {
+    config.fail(
+        invalid_argument("[model] per_layer_config must be an object, got " + own->dump().substr(0, 80)));
     return out;
   }
   for (const auto& [name, value] : own->members()) {
@@ -69,7 +75,8 @@ class Gemma4 final : public Model {
     model->shapes_ = read_shapes(config, c, model->full_values_);
     model->source_ = read_key_sources(config, c, 0);
     if (config.flag_or("use_double_wide_mlp", false)) model->shared_d_ff_ = 2 * c.info.d_ff;
-    const int32_t width = static_cast<int32_t>(config.number_or("hidden_size_per_layer_input", 256));
+    const bool sized = config.raw("hidden_size_per_layer_input") != nullptr;
+    const int32_t width = sized ? config.count_or_none("hidden_size_per_layer_input") : 256;
     const int32_t n_rows = config.count_or("vocab_size_per_layer_input", 262144);
     model->per_layer_ = {c.info.n_layers, width, n_rows, c.info.d_model, c.eps, model->act_};
     LayerRope rope = read_layer_rope(config, 10000.0);
@@ -225,6 +232,12 @@ constexpr std::string_view kTypes[] = {"gemma4_text"};
 }  // namespace
 
 extern const Family kGemma4;
-const Family kGemma4{"gemma4", kTypes, "", GgufRows::kPlain, &Gemma4::parse, nullptr};
+const Family kGemma4{"gemma4",
+                     kTypes,
+                     "gemma4",
+                     GgufRows::kPlain,
+                     &Gemma4::parse,
+                     nullptr,
+                     {.tensors = kGemma4GgufTensors, .keys = kGemma4GgufKeys, .adjust = &adjust_gemma4}};
 
 }  // namespace skua

@@ -11,6 +11,7 @@
 
 #include "models/config_reader.h"
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/rope_scaling.h"
 
 namespace skua {
@@ -84,6 +85,12 @@ std::string_view lookup(std::span<const GgufName> table, std::string_view name) 
   return {};
 }
 
+/// Whether the family says itself what the key is.
+bool names_key(const Family& family, std::string_view key) {
+  return std::any_of(family.gguf_names.keys.begin(), family.gguf_names.keys.end(),
+                     [&](const GgufName& own) { return own.gguf == key; });
+}
+
 /// Layers, without those that only guess ahead.
 int64_t layer_count(const Json& config) {
   const Json* value = config.find("num_hidden_layers");
@@ -93,6 +100,7 @@ int64_t layer_count(const Json& config) {
 /// What decides how a file's tensors are called.
 struct Translation {
   std::span<const GgufName> own;  // of the family
+  std::string_view layers;
   bool four_norms = false;
   int64_t n_layers = 0;
 
@@ -104,33 +112,47 @@ struct Translation {
   }
 };
 
+/// ".weight" or ".bias" at the end of a name, or nothing.
+std::string_view suffix_of(std::string_view name) {
+  for (const std::string_view suffix : {".weight", ".bias"})
+    if (name.ends_with(suffix)) return suffix;
+  return {};
+}
+
+/// "blk.3.attn_q.weight" -> 3 and "attn_q.weight"; nothing if it is no tensor of a layer.
+struct LayerName {
+  int64_t layer = -1;
+  std::string_view part;
+};
+LayerName layer_name(std::string_view name) {
+  if (!name.starts_with("blk.")) return {};
+  name.remove_prefix(4);
+  LayerName out;
+  const auto read = std::from_chars(name.data(), name.data() + name.size(), out.layer);
+  if (read.ec != std::errc() || out.layer < 0 || read.ptr == name.data() + name.size() || *read.ptr != '.')
+    return {};
+  out.part = name.substr(static_cast<size_t>(read.ptr - name.data()) + 1);
+  return out;
+}
+
 /// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; empty if there is no translation. Names
 /// of layers behind the last one stay.
 std::string translate(std::string_view name, const Translation& names) {
-  const size_t dot = name.rfind('.');
-  if (dot == std::string_view::npos) return {};
-  const std::string_view suffix = name.substr(dot);
-  if (suffix != ".weight" && suffix != ".bias") return {};
-  std::string_view stem = name.substr(0, dot);
-  if (!stem.starts_with("blk.")) {
-    const std::string_view found = lookup(kGlobalTensors, stem);
-    return found.empty() ? std::string() : std::string(found) + std::string(suffix);
+  const std::string_view suffix = suffix_of(name);
+  const auto [layer, part] = layer_name(name);
+  if (layer < 0) {
+    const std::string_view stem = name.substr(0, name.size() - suffix.size());
+    std::string_view found = lookup(names.own, stem);
+    if (found.empty()) found = lookup(kGlobalTensors, stem);
+    return found.empty() || suffix.empty() ? std::string() : std::string(found) + std::string(suffix);
   }
-  stem.remove_prefix(4);
-  const size_t end = stem.find('.');
-  if (end == std::string_view::npos) return {};
-  const std::string_view layer = stem.substr(0, end);
-  const std::string_view part = stem.substr(end + 1);
-  const std::string prefix = "model.layers." + std::string(layer) + ".";
-  int64_t number = 0;
-  const auto read = std::from_chars(layer.data(), layer.data() + layer.size(), number);
-  if (read.ec != std::errc() || read.ptr != layer.data() + layer.size()) return {};
-  if (number >= names.n_layers) return prefix + std::string(part) + std::string(suffix);
-  const std::string full = std::string(part) + std::string(suffix);
-  std::string_view whole = lookup(names.own, full);
-  if (whole.empty()) whole = lookup(kExpertTensors, full);
+  const std::string prefix = std::string(names.layers) + std::to_string(layer) + ".";
+  if (layer >= names.n_layers) return prefix + std::string(part);
+  std::string_view whole = lookup(names.own, part);
+  if (whole.empty()) whole = lookup(kExpertTensors, part);
   if (!whole.empty()) return prefix + std::string(whole);
-  const std::string_view found = names.part(part);
+  if (suffix.empty()) return {};
+  const std::string_view found = names.part(part.substr(0, part.size() - suffix.size()));
   return found.empty() ? std::string() : prefix + std::string(found) + std::string(suffix);
 }
 
@@ -150,11 +172,13 @@ std::vector<uint32_t> deinterleave(int64_t rows, int64_t n_heads) {
 class ImportedGguf final : public Checkpoint {
  public:
   ImportedGguf(std::unique_ptr<Checkpoint> file, Json config, std::vector<TensorEntry> entries,
-               std::map<std::string, std::string, std::less<>> stored_names, GgufRows rows)
+               std::map<std::string, std::string, std::less<>> stored_names,
+               std::map<std::string, ChangedTensor, std::less<>> changed, GgufRows rows)
       : file_(std::move(file)),
         config_(std::move(config)),
         entries_(std::move(entries)),
         stored_names_(std::move(stored_names)),
+        changed_(std::move(changed)),
         rows_(rows) {}
 
   CheckpointKind kind() const override { return CheckpointKind::kGguf; }
@@ -163,6 +187,7 @@ class ImportedGguf final : public Checkpoint {
   std::span<const TensorEntry> tensors() const override { return entries_; }
 
   Result<EncodedMatrix> matrix(std::string_view name) const override {
+    if (const auto changed = changed_.find(name); changed != changed_.end()) return changed->second.matrix();
     const auto stored = stored_names_.find(name);
     if (stored == stored_names_.end()) return not_found("[gguf] no tensor " + std::string(name));
     SKUA_ASSIGN_OR_RETURN(EncodedMatrix out, file_->matrix(stored->second));
@@ -192,11 +217,13 @@ class ImportedGguf final : public Checkpoint {
   Json config_;
   std::vector<TensorEntry> entries_;
   std::map<std::string, std::string, std::less<>> stored_names_;
+  std::map<std::string, ChangedTensor, std::less<>> changed_;
   GgufRows rows_;
 };
 
 /// Some families share an architecture with one that has experts; expert_count tells them apart.
-Result<const Family*> family_of(const Json& metadata) {
+Result<const Family*> family_of(const Checkpoint& file) {
+  const Json& metadata = file.config();
   const Json* arch = metadata.find("general.architecture");
   if (arch == nullptr || !arch->is_string()) {
     return invalid_argument("[gguf] general.architecture must be a string, got " +
@@ -209,7 +236,9 @@ Result<const Family*> family_of(const Json& metadata) {
   for (const Family* family : families()) {
     if (family->gguf_arch.empty()) continue;
     names.insert(family->gguf_arch);
-    if (family->gguf_arch != arch->as_string()) continue;
+    if (!family->gguf_names.also.empty()) names.insert(family->gguf_names.also);
+    if (family->gguf_arch != arch->as_string() && family->gguf_names.also != arch->as_string()) continue;
+    if (family->gguf_names.fits != nullptr && !family->gguf_names.fits(file)) continue;
     if (has_experts == !lookup(family->gguf_names.keys, "expert_count").empty()) return family;
     other = family;
   }
@@ -225,12 +254,22 @@ Status add_rope(const Checkpoint& file, const std::string& arch, std::set<std::s
   const std::string prefix = arch + ".rope.scaling.";
   for (const char* key : {"type", "factor", "original_context_length", "finetuned"})
     seen.insert(prefix + key);
+  constexpr GgufName kYarn[] = {{"original_context_length", "original_max_position_embeddings"},
+                                {"yarn_beta_fast", "beta_fast"},
+                                {"yarn_beta_slow", "beta_slow"},
+                                {"yarn_attn_factor", "attention_factor"}};
   const Json* type = metadata.find(prefix + "type");
   const Json* factor = metadata.find(prefix + "factor");
   Json scaling = Json::object();
   if (type != nullptr && *type != Json("none")) {
     scaling.set("rope_type", *type);
     if (factor != nullptr) scaling.set("factor", *factor);
+    for (const GgufName& key : kYarn) {
+      if (*type != Json("yarn")) break;
+      const std::string full = prefix + std::string(key.gguf);
+      seen.insert(full);
+      if (const Json* value = metadata.find(full)) scaling.set(std::string(key.transformers), *value);
+    }
   } else if (type == nullptr && factor != nullptr && factor->is_number() && factor->as_double() != 1.0) {
     scaling.set("rope_type", Json("linear"));
     scaling.set("factor", *factor);
@@ -291,7 +330,7 @@ Result<Json> converted(std::string_view key, const Json& value, const Json& conf
 Status add_family_keys(const Checkpoint& file, const Family& family, std::set<std::string>& seen,
                        Json& config) {
   const Json& metadata = file.config();
-  const std::string prefix = std::string(family.gguf_arch) + ".";
+  const std::string prefix = metadata.find("general.architecture")->as_string() + ".";
   const Json* more = metadata.find(prefix + "nextn_predict_layers");
   if (more != nullptr && more->is_int() && !lookup(family.gguf_names.keys, "nextn_predict_layers").empty())
     config.set("num_hidden_layers", Json(layer_count(config) - more->as_int()));
@@ -317,7 +356,7 @@ Status add_family_keys(const Checkpoint& file, const Family& family, std::set<st
 
 /// Sizes that the config does not carry over must agree with those it does.
 Status check_sizes(const Json& metadata, const Family& family, const Json& config) {
-  const std::string arch(family.gguf_arch);
+  const std::string arch = metadata.find("general.architecture")->as_string();
   const auto number = [](const Json* value) {
     return value != nullptr && value->kind() == Json::Kind::kInt ? value->as_int() : int64_t{0};
   };
@@ -337,7 +376,7 @@ Status check_sizes(const Json& metadata, const Family& family, const Json& confi
                              Check{".vocab_size", number(config.find("vocab_size")), true}}) {
     const Json* value = metadata.find(arch + check.key);
     if (value == nullptr || !check.known || *value == Json(check.expected)) continue;
-    if (!lookup(family.gguf_names.keys, check.key + 1).empty()) continue;  // the family reads it
+    if (names_key(family, check.key + 1)) continue;  // the family reads it
     return unsupported(
         "[gguf] " + arch + check.key + " is " + value->dump().substr(0, 40) + ", expected " +
         std::to_string(check.expected) +
@@ -349,7 +388,7 @@ Status check_sizes(const Json& metadata, const Family& family, const Json& confi
 
 Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPolicy policy) {
   const Json& metadata = file.config();
-  const std::string arch(family.gguf_arch);
+  const std::string arch = metadata.find("general.architecture")->as_string();
   Json config = Json::object();
   config.set("model_type", Json(family.model_types[0]));
   config.set(std::string(kGgufConfig), Json(true));
@@ -358,6 +397,7 @@ Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPol
                                 arch + ".attention.value_length"};
   for (const GgufName& key : kConfigKeys) {
     const std::string full = arch + "." + std::string(key.gguf);
+    if (names_key(family, key.gguf)) continue;
     seen.insert(full);
     if (const Json* value = metadata.find(full)) config.set(std::string(key.transformers), *value);
   }
@@ -376,6 +416,7 @@ Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPol
     return unsupported("[gguf] metadata key " + key + " is not understood and may change the maths; pass " +
                        "--allow-unknown-config to run without it");
   }
+  if (family.gguf_names.adjust != nullptr) SKUA_RETURN_IF_ERROR(family.gguf_names.adjust(file, config));
   if (family.adjust_gguf != nullptr) SKUA_RETURN_IF_ERROR(family.adjust_gguf(metadata, config));
   return config;
 }
@@ -384,24 +425,31 @@ Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPol
 
 Result<std::unique_ptr<Checkpoint>> import_gguf(std::unique_ptr<Checkpoint> file, ConfigPolicy policy) {
   if (file->kind() != CheckpointKind::kGguf) return file;
-  SKUA_ASSIGN_OR_RETURN(const Family* family, family_of(file->config()));
+  SKUA_ASSIGN_OR_RETURN(const Family* family, family_of(*file));
   SKUA_ASSIGN_OR_RETURN(Json config, make_config(*file, *family, policy));
-  const Translation names{family->gguf_names.tensors, file->find("blk.0.post_ffw_norm.weight") != nullptr,
-                          layer_count(config)};
+  const Translation names{family->gguf_names.tensors, family->gguf_names.layers,
+                          file->find("blk.0.post_ffw_norm.weight") != nullptr, layer_count(config)};
   std::vector<TensorEntry> entries;
   std::map<std::string, std::string, std::less<>> stored_names;
+  std::map<std::string, ChangedTensor, std::less<>> changed;
   for (const TensorEntry& entry : file->tensors()) {
     if (entry.name == "rope_freqs.weight") continue;  // read into the config
     TensorEntry renamed = entry;
     renamed.name = translate(entry.name, names);
     if (renamed.name.empty()) return unsupported("[gguf] tensor " + entry.name + " has no known meaning");
+    if (const GgufChange* change = find_change(*family, layer_name(entry.name).part)) {
+      SKUA_ASSIGN_OR_RETURN(ChangedTensor tensor, ChangedTensor::make(*file, entry, change->values));
+      renamed.shape = tensor.shape();
+      changed.emplace(renamed.name, std::move(tensor));
+    }
     stored_names.emplace(renamed.name, entry.name);
     entries.push_back(std::move(renamed));
   }
   std::sort(entries.begin(), entries.end(),
             [](const TensorEntry& a, const TensorEntry& b) { return a.name < b.name; });
-  return std::unique_ptr<Checkpoint>(std::make_unique<ImportedGguf>(
-      std::move(file), std::move(config), std::move(entries), std::move(stored_names), family->gguf_rows));
+  return std::unique_ptr<Checkpoint>(
+      std::make_unique<ImportedGguf>(std::move(file), std::move(config), std::move(entries),
+                                     std::move(stored_names), std::move(changed), family->gguf_rows));
 }
 
 }  // namespace skua

@@ -39,7 +39,9 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   const double base = config.number_or("rotary_emb_base", 10000.0),
                part = config.number_or("rotary_pct", 0.25);
   Json rope = rope_parameters(config);
-  if (rope.find("partial_rotary_factor") == nullptr) rope.set("partial_rotary_factor", Json(part));
+  const Json* own = rope.find("partial_rotary_factor");
+  if (own != nullptr) config.must_be("rotary_pct", *own);
+  if (own == nullptr) rope.set("partial_rotary_factor", Json(part));
   return finish_pre_norm(config, policy, std::move(spec), rope, base);
 }
 

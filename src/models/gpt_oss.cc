@@ -37,6 +37,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.d_ff = info.d_ff;
   const auto named = config.maybe_count("num_experts"), local = config.maybe_count("num_local_experts");
   moe.n_experts = local.value_or(named.value_or(128));
+  config.must_equal({"num_experts"}, moe.n_experts);
   const auto in_use = config.maybe_count("experts_per_token");  // both names are in published configs
   moe.router.top_k = config.count_or("num_experts_per_tok", in_use.value_or(4));
   if (in_use && *in_use != moe.router.top_k) {
@@ -62,9 +63,25 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"gpt_oss"};
 
+/// The reference does not round the borders of its yarn, which files cannot say.
+Status adjust(const Json&, Json& config) {
+  const Json* given = config.find("rope_scaling");
+  if (given == nullptr) return ok_status();
+  Json rope = *given;
+  rope.set("truncate", Json(false));
+  config.set("rope_scaling", std::move(rope));
+  return ok_status();
+}
+
+constexpr GgufName kGgufTensors[] = {{"attn_sinks.weight", "self_attn.sinks"},
+                                     {"post_attention_norm", "post_attention_layernorm"},
+                                     {"ffn_gate_inp", "mlp.router"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"}, {"expert_feed_forward_length", ""}};
+
 }  // namespace
 
 extern const Family kGptOss;
-const Family kGptOss{"gpt_oss", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGptOss{
+    "gpt_oss", kTypes, "gpt-oss", GgufRows::kPlain, &parse, &adjust, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

@@ -2,6 +2,7 @@
 // dense block; Granite's fixed factors. Sources: transformers modeling_granitemoehybrid.py and
 // configuration_granitemoehybrid.py (5.17).
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/mamba.h"
 #include "models/moe.h"
 #include "models/pre_norm_decoder.h"
@@ -25,7 +26,7 @@ void read_feed_forward(ConfigReader& config, PreNormSpec& spec) {
   moe.names.all_down = "output_linear.weight";
   config.ignore({"output_router_logits", "router_aux_loss_coef"});
   MlpBlock dense{"", info.d_model, config.count("shared_intermediate_size"), spec.act};
-  dense.gate_up_name = "input_linear";
+  if (!config.flag_or(kGgufConfig, false)) dense.gate_up_name = "input_linear";
   dense.down_name = "output_linear";
   spec.feed_forward = [moe, dense](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
     MlpBlock shared = dense;
@@ -80,9 +81,61 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"granitemoehybrid"};
 
+/// Without experts the shared block is the only one, and has their names and width. Bamba's layers, which
+/// rotate, are told by rope.scaling.finetuned.
+Status adjust(const Json& metadata, Json& config) {
+  const Json* experts = config.find("num_local_experts");
+  if (experts == nullptr || *experts == Json(0)) {
+    config.set("num_local_experts", Json(0));
+    if (const Json* width = config.find("intermediate_size")) config.set("shared_intermediate_size", *width);
+  }
+  const Json* rotates = metadata.find("granitehybrid.rope.scaling.finetuned");
+  if (rotates != nullptr && *rotates == Json(true)) config.set("position_embedding_type", Json("rope"));
+  SKUA_RETURN_IF_ERROR(set_layer_types(metadata, "layer_types", "mamba", "attention", config));
+  return adjust_mamba2(metadata, "mamba_d_head", "mamba_expand", config);
+}
+
+constexpr GgufName kGgufTensors[] = {{"ffn_gate_inp", "block_sparse_moe.router.layer"},
+                                     {"ffn_gate_exps", "block_sparse_moe.experts.gate_proj"},
+                                     {"ffn_up_exps", "block_sparse_moe.experts.up_proj"},
+                                     {"ffn_down_exps", "block_sparse_moe.experts.down_proj"},
+                                     {"ffn_gate_shexp", "shared_mlp.gate_proj"},
+                                     {"ffn_up_shexp", "shared_mlp.up_proj"},
+                                     {"ffn_down_shexp", "shared_mlp.output_linear"},
+                                     {"ffn_gate", "shared_mlp.gate_proj"},
+                                     {"ffn_up", "shared_mlp.up_proj"},
+                                     {"ffn_down", "shared_mlp.output_linear"},
+                                     {"ssm_in", "mamba.in_proj"},
+                                     {"ssm_conv1d", "mamba.conv1d"},
+                                     {"ssm_dt.bias", "mamba.dt_bias"},
+                                     {"ssm_a", "mamba.A_log"},
+                                     {"ssm_d", "mamba.D"},
+                                     {"ssm_norm", "mamba.norm"},
+                                     {"ssm_out", "mamba.out_proj"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"},
+                                  {"expert_shared_feed_forward_length", "shared_intermediate_size"},
+                                  {"attention.head_count_kv", ""},
+                                  {"attention.scale", "attention_multiplier"},
+                                  {"embedding_scale", "embedding_multiplier"},
+                                  {"residual_scale", "residual_multiplier"},
+                                  {"logit_scale", "logits_scaling"},
+                                  {"ssm.time_step_rank", "mamba_n_heads"},
+                                  {"ssm.group_count", "mamba_n_groups"},
+                                  {"ssm.state_size", "mamba_d_state"},
+                                  {"ssm.conv_kernel", "mamba_d_conv"},
+                                  {"ssm.inner_size", ""}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.ssm_conv1d.bias", "mamba_conv_bias"}};
+
 }  // namespace
 
 extern const Family kGraniteMoeHybrid;
-const Family kGraniteMoeHybrid{"granitemoehybrid", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGraniteMoeHybrid{
+    "granitemoehybrid",
+    kTypes,
+    "granitehybrid",
+    GgufRows::kInterleavedQk,
+    &parse,
+    &adjust,
+    {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags, .changes = kMamba2GgufChanges}};
 
 }  // namespace skua

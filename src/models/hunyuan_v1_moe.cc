@@ -37,10 +37,9 @@ void refuse_other_mixtures(ConfigReader& config, const ModelInfo& info) {
   for (const char* key : {"use_mixed_mlp_moe", "norm_topk_prob", "use_rotary_pos_emb"})
     config.must_be(key, Json(true));
   config.must_be("moe_layer_num_skipped", Json(0));
-  config.ignore({"moe_random_routing_dropped_token", "num_local_experts", "num_experts_per_tok",
-                 "kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim",
-                 "n_group", "topk_group", "routed_scaling_factor", "pad_id", "skip_cls_token", "dense_list",
-                 "num_media_embeds"});
+  config.ignore({"moe_random_routing_dropped_token", "num_experts_per_tok", "kv_lora_rank", "q_lora_rank",
+                 "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim", "n_group", "topk_group",
+                 "routed_scaling_factor", "pad_id", "skip_cls_token", "dense_list", "num_media_embeds"});
 }
 
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
@@ -58,6 +57,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.d_model = info.d_model;
   moe.d_ff = info.d_ff;
   moe.n_experts = read_alike(config, "num_experts", 1);
+  config.must_equal({"num_local_experts"}, moe.n_experts);
   moe.act = spec.act;
   moe.router.top_k = read_alike(config, "moe_topk", 1);
   moe.router.normalize = MoeRouter::Normalize::kYes;

@@ -2,6 +2,7 @@
 // in every other layer.
 // Sources: transformers modeling_jamba.py and configuration_jamba.py (5.17); arXiv:2403.19887, 2312.00752.
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/moe.h"
 #include "models/pre_norm_decoder.h"
 
@@ -122,6 +123,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.d_ff = info.d_ff;
   const auto named = config.maybe_count("num_experts"), local = config.maybe_count("num_local_experts");
   moe.n_experts = named.value_or(local.value_or(16));
+  config.must_equal({"num_local_experts"}, moe.n_experts);
   moe.act = spec.act;
   moe.router.top_k = config.count_or("num_experts_per_tok", 2);
   moe.names.router = "router";
@@ -150,9 +152,70 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"jamba"};
 
+/// Layers that attend have key heads; they must lie as period and offset can say. Which layers have experts
+/// files do not say: every second one, as in all published models (a tensor is missing else).
+Status adjust(const Json& metadata, Json& config) {
+  const Json* layers = config.find("num_hidden_layers");
+  const int64_t n = layers != nullptr && layers->is_int() ? layers->as_int() : 0;
+  SKUA_ASSIGN_OR_RETURN(const LayerCounts heads, layer_counts(metadata, "jamba.attention.head_count_kv", n));
+  const auto next = [&](int64_t from) {
+    while (from < n && heads.zero[static_cast<size_t>(from)] != 0) ++from;
+    return from;
+  };
+  const int64_t first = next(0), second = next(first + 1), period = second < n ? second - first : n;
+  for (int64_t layer = 0; layer < n; ++layer) {
+    if ((layer % period == first) == (heads.zero[static_cast<size_t>(layer)] == 0)) continue;
+    return unsupported(
+        "[gguf] jamba.attention.head_count_kv: layers that attend do not lie at equal distances");
+  }
+  config.set("attn_layer_period", Json(period));
+  config.set("attn_layer_offset", Json(first));
+  config.set("num_key_value_heads", Json(heads.count));
+  const Json* inner = metadata.find("jamba.ssm.inner_size");
+  const Json* width = config.find("hidden_size");
+  const bool sized = inner != nullptr && width != nullptr && inner->is_int() && width->is_int() &&
+                     width->as_int() > 0 && inner->as_int() % width->as_int() == 0;
+  if (!sized) return invalid_argument("[gguf] jamba.ssm.inner_size must be a multiple of embedding_length");
+  config.set("mamba_expand", Json(inner->as_int() / width->as_int()));
+  return ok_status();
+}
+
+constexpr GgufName kGgufTensors[] = {{"output_norm", "model.final_layernorm"},
+                                     {"ffn_norm", "pre_ff_layernorm"},
+                                     {"ssm_in", "mamba.in_proj"},
+                                     {"ssm_conv1d", "mamba.conv1d"},
+                                     {"ssm_x", "mamba.x_proj"},
+                                     {"ssm_dt", "mamba.dt_proj"},
+                                     {"ssm_dt_norm", "mamba.dt_layernorm"},
+                                     {"ssm_b_norm", "mamba.b_layernorm"},
+                                     {"ssm_c_norm", "mamba.c_layernorm"},
+                                     {"ssm_a", "mamba.A_log"},
+                                     {"ssm_d", "mamba.D"},
+                                     {"ssm_out", "mamba.out_proj"},
+                                     {"ffn_gate", "feed_forward.gate_proj"},
+                                     {"ffn_up", "feed_forward.up_proj"},
+                                     {"ffn_down", "feed_forward.down_proj"},
+                                     {"ffn_gate_inp", "feed_forward.router"},
+                                     {"ffn_gate_exps", "feed_forward.experts.gate_proj"},
+                                     {"ffn_up_exps", "feed_forward.experts.up_proj"},
+                                     {"ffn_down_exps", "feed_forward.experts.down_proj"}};
+constexpr GgufName kGgufKeys[] = {
+    {"expert_count", "num_experts"},         {"attention.head_count_kv", ""},
+    {"ssm.time_step_rank", "mamba_dt_rank"}, {"ssm.state_size", "mamba_d_state"},
+    {"ssm.conv_kernel", "mamba_d_conv"},     {"ssm.inner_size", ""}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.ssm_conv1d.bias", "mamba_conv_bias"}};
+constexpr GgufChange kGgufChanges[] = {{"ssm_a", GgufValues::kLogMatrix}};
+
 }  // namespace
 
 extern const Family kJamba;
-const Family kJamba{"jamba", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kJamba{
+    "jamba",
+    kTypes,
+    "jamba",
+    GgufRows::kPlain,
+    &parse,
+    &adjust,
+    {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags, .changes = kGgufChanges}};
 
 }  // namespace skua

@@ -1,6 +1,7 @@
 // LFM2: gated short convolutions in most layers, attention with per-head norms in the others.
 // Sources: transformers modeling_lfm2.py and configuration_lfm2.py (5.17); arXiv:2511.23404.
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/rope_scaling.h"
 #include "models/short_conv.h"
 
@@ -48,9 +49,30 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"lfm2"};
 
+Status adjust(const Json& metadata, Json& config) {
+  config.set("block_auto_adjust_ff_dim", Json(false));  // the width is stated as it is
+  return set_layer_types(metadata, "layer_types", "conv", "full_attention", config);
+}
+
+constexpr GgufName kGgufTensors[] = {{"token_embd_norm", "model.embedding_norm"},
+                                     {"attn_norm", "operator_norm"},
+                                     {"ffn_norm", "ffn_norm"},
+                                     {"attn_output", "self_attn.out_proj"},
+                                     {"attn_q_norm", "self_attn.q_layernorm"},
+                                     {"attn_k_norm", "self_attn.k_layernorm"},
+                                     {"shortconv.conv", "conv.conv"},
+                                     {"shortconv.in_proj", "conv.in_proj"},
+                                     {"shortconv.out_proj", "conv.out_proj"},
+                                     {"ffn_gate", "feed_forward.w1"},
+                                     {"ffn_up", "feed_forward.w3"},
+                                     {"ffn_down", "feed_forward.w2"}};
+constexpr GgufName kGgufKeys[] = {{"attention.head_count_kv", ""},
+                                  {"shortconv.l_cache", "conv_L_cache"},
+                                  {"attention.layer_norm_rms_epsilon", "norm_eps"}};
+
 }  // namespace
 
 extern const Family kLfm2;
-const Family kLfm2{"lfm2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kLfm2{"lfm2", kTypes, "lfm2", GgufRows::kPlain, &parse, &adjust, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

@@ -1,6 +1,7 @@
 // LFM2-MoE: LFM2's layers, with routed experts in all but the first: sigmoid scores, a bias of the choice.
 // Sources: transformers modeling_lfm2_moe.py and configuration_lfm2_moe.py (5.17); arXiv:2511.23404.
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/moe.h"
 #include "models/rope_scaling.h"
 #include "models/short_conv.h"
@@ -26,7 +27,9 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.router.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1.0));
   const bool stated = config.raw("num_dense_layers") != nullptr;
   const int32_t n_dense = stated ? config.count_or_none("num_dense_layers") : 2;
-  config.ignore({"num_local_experts", "router_aux_loss_coef", "output_router_logits"});
+  config.must_be("scoring_func", Json("sigmoid"));
+  config.ignore({"router_aux_loss_coef", "output_router_logits"});
+  config.must_equal({"num_local_experts"}, moe.n_experts);
   const bool renamed = config.flag_or(kMlxLayoutKey, false);  // MLX gives the dense layers common names
   spec.feed_forward = [moe, n_dense, renamed, d_ff = info.d_ff](GraphBuilder& b, const std::string& p,
                                                                 int32_t layer, ValueId x) {
@@ -41,9 +44,37 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"lfm2_moe"};
 
+Status adjust(const Json& metadata, Json& config) {
+  return set_layer_types(metadata, "layer_types", "conv", "full_attention", config);
+}
+
+constexpr GgufName kGgufTensors[] = {{"token_embd_norm", "model.embedding_norm"},
+                                     {"attn_norm", "operator_norm"},
+                                     {"ffn_norm", "ffn_norm"},
+                                     {"attn_output", "self_attn.out_proj"},
+                                     {"attn_q_norm", "self_attn.q_layernorm"},
+                                     {"attn_k_norm", "self_attn.k_layernorm"},
+                                     {"shortconv.conv", "conv.conv"},
+                                     {"shortconv.in_proj", "conv.in_proj"},
+                                     {"shortconv.out_proj", "conv.out_proj"},
+                                     {"ffn_gate", "feed_forward.w1"},
+                                     {"ffn_up", "feed_forward.w3"},
+                                     {"ffn_down", "feed_forward.w2"},
+                                     {"ffn_gate_inp", "feed_forward.gate"},
+                                     {"exp_probs_b.bias", "feed_forward.expert_bias"},
+                                     {"ffn_gate_exps", "feed_forward.experts.gate_proj"},
+                                     {"ffn_up_exps", "feed_forward.experts.up_proj"},
+                                     {"ffn_down_exps", "feed_forward.experts.down_proj"}};
+constexpr GgufName kGgufKeys[] = {{"attention.head_count_kv", ""},
+                                  {"shortconv.l_cache", "conv_L_cache"},
+                                  {"attention.layer_norm_rms_epsilon", "norm_eps"},
+                                  {"expert_count", "num_experts"},
+                                  {"leading_dense_block_count", "num_dense_layers"}};
+
 }  // namespace
 
 extern const Family kLfm2Moe;
-const Family kLfm2Moe{"lfm2_moe", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kLfm2Moe{
+    "lfm2_moe", kTypes, "lfm2moe", GgufRows::kPlain, &parse, &adjust, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

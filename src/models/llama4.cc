@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/moe.h"
 #include "models/pre_norm_decoder.h"
 #include "models/rope_scaling.h"
@@ -23,12 +24,17 @@ using Layers = std::vector<Layer>;
 void read_rotation(ConfigReader& config, Layers& layers) {
   const int32_t interval = config.count_or("no_rope_layer_interval", 4);
   const Json* given = config.raw("no_rope_layers");
-  const bool listed = given != nullptr && given->size() > 0;
+  const bool listed = given != nullptr && (!given->is_array() || given->size() > 0);
   if (listed && (!given->is_array() || given->size() < layers.size())) {
     config.fail(invalid_argument("[model] config.json: no_rope_layers must name every layer"));
     return;
   }
   for (size_t i = 0; i < layers.size(); ++i) {
+    if (listed && given->items()[i] != Json(0) && given->items()[i] != Json(1)) {
+      config.fail(invalid_argument("[model] config.json: no_rope_layers holds " +
+                                   given->items()[i].dump().substr(0, 80) + "; known are 0 and 1"));
+      return;
+    }
     layers[i].rotates = listed ? given->items()[i] != Json(0) : (i + 1) % static_cast<size_t>(interval) != 0;
   }
 }
@@ -47,7 +53,7 @@ void read_chunks(ConfigReader& config, Layers& layers) {
       const Json& type = types->items()[i];
       chunked = type == Json("chunked_attention");
       if (!chunked && type != Json("full_attention")) {
-        config.fail(unsupported("[model] config.json: layer type " + type.dump() +
+        config.fail(unsupported("[model] config.json: layer_types holds layer type " + type.dump() +
                                 " is not known; known are chunked_attention, full_attention"));
       }
     }
@@ -148,9 +154,37 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"llama4_text"};
 
+/// What files leave unsaid: chunks and scales are those of the published models, of which the one with 128
+/// experts has no norms of q and k. A window of 0 means that all layers see and rotate everything.
+Status adjust(const Json& metadata, Json& config) {
+  const Json* experts = config.find("num_local_experts");
+  config.set("use_qk_norm", Json(experts == nullptr || *experts != Json(128)));
+  const Json* window = metadata.find("llama4.attention.sliding_window");
+  if (window == nullptr) return ok_status();
+  return unsupported("[gguf] llama4.attention.sliding_window " + window->dump().substr(0, 40) +
+                     ": models without chunks are not handled from GGUF");
+}
+
+constexpr GgufName kGgufTensors[] = {{"ffn_gate", "feed_forward.gate_proj"},
+                                     {"ffn_up", "feed_forward.up_proj"},
+                                     {"ffn_down", "feed_forward.down_proj"},
+                                     {"ffn_gate_inp", "feed_forward.router"},
+                                     {"ffn_gate_exps", "feed_forward.experts.gate_proj"},
+                                     {"ffn_up_exps", "feed_forward.experts.up_proj"},
+                                     {"ffn_down_exps", "feed_forward.experts.down_proj"},
+                                     {"ffn_gate_shexp", "feed_forward.shared_expert.gate_proj"},
+                                     {"ffn_up_shexp", "feed_forward.shared_expert.up_proj"},
+                                     {"ffn_down_shexp", "feed_forward.shared_expert.down_proj"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"},
+                                  {"feed_forward_length", "intermediate_size_mlp"},
+                                  {"expert_feed_forward_length", "intermediate_size"},
+                                  {"attention.sliding_window", ""},
+                                  {"interleave_moe_layer_step", "interleave_moe_layer_step"}};
+
 }  // namespace
 
 extern const Family kLlama4;
-const Family kLlama4{"llama4", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kLlama4{
+    "llama4", kTypes, "llama4", GgufRows::kPlain, &parse, &adjust, {kGgufTensors, kGgufKeys}};
 
 }  // namespace skua

@@ -1,6 +1,7 @@
 // Mamba-2 (Codestral Mamba): layers of one mixer each, no attention, no positions.
 // Sources: transformers modeling_mamba2.py and configuration_mamba2.py (5.17); arXiv:2405.21060.
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/mamba.h"
 #include "models/pre_norm_decoder.h"
 
@@ -56,9 +57,43 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"mamba2"};
 
+Status adjust(const Json& metadata, Json& config) {
+  return adjust_mamba2(metadata, "head_dim", "expand", config);
+}
+
+constexpr GgufName kGgufTensors[] = {{"token_embd", "backbone.embeddings"},
+                                     {"output_norm", "backbone.norm_f"},
+                                     {"attn_norm", "norm"},
+                                     {"ssm_in", "mixer.in_proj"},
+                                     {"ssm_conv1d", "mixer.conv1d"},
+                                     {"ssm_dt.bias", "mixer.dt_bias"},
+                                     {"ssm_a", "mixer.A_log"},
+                                     {"ssm_d", "mixer.D"},
+                                     {"ssm_norm", "mixer.norm"},
+                                     {"ssm_out", "mixer.out_proj"}};
+constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
+                                  {"feed_forward_length", ""},
+                                  {"attention.head_count", ""},
+                                  {"ssm.time_step_rank", "num_heads"},
+                                  {"ssm.group_count", "n_groups"},
+                                  {"ssm.state_size", "state_size"},
+                                  {"ssm.conv_kernel", "conv_kernel"},
+                                  {"ssm.inner_size", ""}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.ssm_conv1d.bias", "use_conv_bias"}};
+
 }  // namespace
 
 extern const Family kMamba2;
-const Family kMamba2{"mamba2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kMamba2{"mamba2",
+                     kTypes,
+                     "mamba2",
+                     GgufRows::kPlain,
+                     &parse,
+                     &adjust,
+                     {.tensors = kGgufTensors,
+                      .keys = kGgufKeys,
+                      .flags = kGgufFlags,
+                      .changes = kMamba2GgufChanges,
+                      .layers = "backbone.layers."}};
 
 }  // namespace skua

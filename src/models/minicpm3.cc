@@ -4,6 +4,7 @@
 
 #include "models/families.h"
 #include "models/mla.h"
+#include "models/mla_gguf.h"
 #include "models/rope_scaling.h"
 
 namespace skua {
@@ -24,7 +25,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.embed_scale = static_cast<float>(config.number_or("scale_emb", 1.0));
   spec.residual_scale = static_cast<float>(config.number_or("scale_depth", 1.0) /
                                            std::sqrt(static_cast<double>(info.n_layers)));
-  spec.logit_scale = static_cast<float>(config.number_or("dim_model_base", info.d_model) /
+  spec.logit_scale = static_cast<float>(config.positive_or("dim_model_base", info.d_model) /
                                         static_cast<double>(info.d_model));
   MlaSpec mla = read_mla(config, info.d_model, info.n_heads);
   mla.style = RopeStyle::kHalf;
@@ -32,10 +33,41 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"minicpm3"};
+constexpr GgufName kGgufKeys[] = {{"attention.q_lora_rank", "q_lora_rank"},
+                                  {"attention.kv_lora_rank", "kv_lora_rank"},
+                                  {"rope.dimension_count", ""},
+                                  {"attention.key_length", ""}};
+
+/// Files leave unsaid what all published models have in common: the factors (MiniCPM3-4B is the only one),
+/// and that heads of values are as wide as their keys without rotation.
+Status adjust(const Json& metadata, Json& config) {
+  const Json* d_model = config.find("hidden_size");
+  if (d_model == nullptr || *d_model != Json(2560)) {
+    return unsupported(
+        "[gguf] minicpm3.embedding_length is not 2560: files of this architecture do not say "
+        "scale_emb, scale_depth and dim_model_base, which are known of MiniCPM3-4B alone; use "
+        "its original checkpoint");
+  }
+  Json whole = metadata;
+  const Json* key = metadata.find("minicpm3.attention.key_length");
+  const Json* rope = metadata.find("minicpm3.rope.dimension_count");
+  const bool sized = key != nullptr && rope != nullptr && key->is_int() && rope->is_int();
+  if (sized) whole.set("minicpm3.attention.value_length", Json(key->as_int() - rope->as_int()));
+  config.set("scale_emb", Json(12));
+  config.set("scale_depth", Json(1.4));
+  config.set("dim_model_base", Json(256));
+  return adjust_mla(whole, config);
+}
 
 }  // namespace
 
 extern const Family kMiniCpm3;
-const Family kMiniCpm3{"minicpm3", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kMiniCpm3{"minicpm3",
+                       kTypes,
+                       "minicpm3",
+                       GgufRows::kPlain,
+                       &parse,
+                       &adjust,
+                       {.tensors = kMlaGgufTensors, .keys = kGgufKeys}};
 
 }  // namespace skua

@@ -30,7 +30,7 @@ void refuse_other_layers(ConfigReader& config) {
     config.must_be(key, Json(1.0));
   config.ignore({"mlp_intermediate_size", "moe_intermediate_size", "mtp_transformer_layers",
                  "num_mtp_modules", "output_router_logits", "router_aux_loss_coef", "shared_moe_mode",
-                 "use_mtp", "num_experts"});
+                 "use_mtp"});
 }
 
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
@@ -47,6 +47,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.d_model = info.d_model;
   moe.d_ff = info.d_ff;
   moe.n_experts = config.count_or("num_local_experts", 256);
+  config.must_equal({"num_experts"}, moe.n_experts);
   moe.act = spec.act;
   moe.router.score = RouterScore::kSigmoid;
   moe.router.top_k = config.count_or("num_experts_per_tok", 8);

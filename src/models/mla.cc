@@ -113,6 +113,10 @@ MlaSpec read_mla(ConfigReader& config, int32_t d_model, int32_t n_heads) {
   out.v_dim = config.count("v_head_dim");
   out.bias = config.flag_or("attention_bias", false);
   config.must_be("qk_head_dim", Json(out.nope_dim + out.rope_dim));
+  config.must_equal({"num_key_value_heads"}, n_heads);  // all share one latent, none another's values
+  // Derived from the others: written as the rotated part, or as the whole of a head of queries.
+  if (const auto dim = config.maybe_count("head_dim"); dim && *dim != out.nope_dim + out.rope_dim)
+    config.must_equal({"head_dim"}, out.rope_dim);
   return out;
 }
 

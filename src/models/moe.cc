@@ -32,8 +32,14 @@ WeightId stacked(GraphBuilder& b, const MoeBlock& block, const ExpertMatrix& m) 
       {block.prefix + "." + block.names.stacked + "." + m.mlx_name + ".weight"}, n, m.rows, m.cols};
   const BlockSource mlx_own{{name + ".weight"}, n, m.rows, m.cols};
   const BlockSource fused = fused_source(block, m, block.prefix + "." + m.fused, m.cols);
+  // MXFP4 lies as rows, whatever the plain tensor of the family does.
+  BlockSource mxfp4 = fused;
+  mxfp4.tensors[0] += "_blocks";
+  mxfp4.take = Take::kRows;
+  mxfp4.block_rows = m.n_parts * m.rows;
+  mxfp4.block_cols = m.cols;
   if (block.fused != FusedExperts::kRows)
-    return b.weight({name, n * m.rows, m.cols, {mlx_own, fused}, std::nullopt});
+    return b.weight({name, n * m.rows, m.cols, {mlx_own, mxfp4, fused}, std::nullopt});
   BlockSource single{{}, n, m.rows, m.cols};
   for (int64_t e = 0; e < n; ++e)
     single.tensors.push_back(experts + std::to_string(e) + "." + m.name + ".weight");
@@ -85,13 +91,16 @@ ValueId expert_block(GraphBuilder& b, const MoeBlock& block, ValueId x, ValueId 
     return x;
   }
   const int64_t d = block.d_model, ff = block.d_ff;
-  const ExpertMatrix gate{block.names.gate, "gate_proj", block.names.all_gate_up, ff, d, 2, 0};
-  const ExpertMatrix up{block.names.up, "up_proj", block.names.all_gate_up, ff, d, 2, 1};
+  const int64_t parts = block.gated ? 2 : 1;
+  const ExpertMatrix gate{block.names.gate, "gate_proj", block.names.all_gate_up, ff, d, parts, 0};
+  const ExpertMatrix up{block.names.up, "up_proj", block.names.all_gate_up, ff, d, parts, parts - 1};
   const ExpertMatrix down{block.names.down, "down_proj", block.names.all_down, d, ff, 1, 0};
   MoeExperts experts;
-  experts.gate = stacked(b, block, gate);
   experts.up = stacked(b, block, up);
+  experts.gate = block.gated ? stacked(b, block, gate) : experts.up;
   experts.down = stacked(b, block, down);
+  if (!block.gated && (block.act != Act::kRelu2 || block.biases))
+    b.fail(unsupported("[model] " + block.prefix + ": experts without a gate must have relu2 and no biases"));
   if (block.biases) {
     experts.gate_bias = stacked_bias(b, block, gate);
     experts.up_bias = stacked_bias(b, block, up);
@@ -100,7 +109,7 @@ ValueId expert_block(GraphBuilder& b, const MoeBlock& block, ValueId x, ValueId 
   experts.n_experts = block.n_experts;
   experts.n_identity = block.n_identity;
   experts.top_k = block.router.top_k;
-  experts.act = block.act;
+  experts.act = block.gated ? block.act : Act::kRelu;
   experts.swiglu_limit = block.swiglu_limit;
   experts.weigh = block.weigh;
   return b.moe_experts("experts", x, routing, experts, DType::kF32);
@@ -129,7 +138,8 @@ DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act a
   config.must_be("moe_layer_freq", Json(1));
   config.must_be("ep_size", Json(1));
   config.ignore({"num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "router_aux_loss_coef",
-                 "output_router_logits", "num_local_experts", "num_experts"});
+                 "output_router_logits"});
+  config.must_equal({"num_local_experts", "num_experts"}, block.n_experts);
   const int32_t n_dense = config.count_or_none(keys.n_dense);
   for (int32_t layer = 0; layer < info.n_layers; ++layer) out.sparse.push_back(layer >= n_dense ? 1 : 0);
   if (const Json* types = config.raw("mlp_layer_types")) {

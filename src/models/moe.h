@@ -48,6 +48,8 @@ struct MoeBlock {
   bool router_bias = false;
   bool biases = false;  // of the experts' matrices
   float swiglu_limit = 0.0f;
+  bool gated =
+      true;  // false: down(act(up(x))), of which only kRelu2 is known: relu(u) u with u for gate and up
   MoeExperts::Weigh weigh = MoeExperts::Weigh::kOutput;
 };
 

@@ -1,13 +1,18 @@
-// Nemotron-H: each layer is one block: a Mamba-2 mixer, attention without rotation, or an MLP.
-// Sources: transformers modeling_nemotron_h.py and configuration_nemotron_h.py (5.17); arXiv:2504.03624.
+// Nemotron-H: each layer is one block: a Mamba-2 mixer, attention without rotation, an MLP, or experts
+// without gates beside a shared one, which may look at a narrower projection of the stream. Sources:
+// transformers modeling_nemotron_h.py and configuration_nemotron_h.py (5.17); arXiv:2504.03624.
+#include <algorithm>
+
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/mamba.h"
+#include "models/moe.h"
 #include "models/pre_norm_decoder.h"
 
 namespace skua {
 namespace {
 
-enum class Block : uint8_t { kScan, kAttention, kMlp };
+enum class Block : uint8_t { kScan, kAttention, kMlp, kExperts };
 
 Block block_of(ConfigReader& config, const Json& type) {
   for (const char* name : {"linear_attention", "mamba", "M"}) {
@@ -16,9 +21,10 @@ Block block_of(ConfigReader& config, const Json& type) {
   for (const char* name : {"full_attention", "attention", "*"}) {
     if (type == Json(name)) return Block::kAttention;
   }
+  if (type == Json("moe") || type == Json("E")) return Block::kExperts;
   if (type != Json("mlp") && type != Json("-")) {
-    config.fail(unsupported("[model] config.json: a layer of type " + type.dump().substr(0, 80) +
-                            "; known are linear_attention (M), full_attention (*) and mlp (-)"));
+    config.fail(unsupported("[model] config.json: layers_block_type holds " + type.dump().substr(0, 80) +
+                            "; known are linear_attention (M), full_attention (*), mlp (-) and moe (E)"));
   }
   return Block::kMlp;
 }
@@ -29,7 +35,11 @@ std::vector<Block> read_blocks(ConfigReader& config, int32_t n_layers) {
   const Json* pattern = config.raw("hybrid_override_pattern");
   const Json* newer = config.raw("layer_types");
   const Json* types = config.raw("layers_block_type");
+  if (types != nullptr && newer != nullptr && *types != *newer)
+    config.fail(invalid_argument("[model] config.json: layers_block_type and layer_types name other layers"));
   if (types == nullptr) types = newer;
+  if (types != nullptr && !types->is_array())
+    config.fail(invalid_argument("[model] config.json: layers_block_type must be a list"));
   if (types != nullptr) {
     for (const Json& type : types->items()) out.push_back(block_of(config, type));
   } else if (pattern != nullptr && pattern->is_string()) {
@@ -75,14 +85,83 @@ Mamba2Block read_scan(ConfigReader& config, const DecoderConfig& sizes) {
   return out;
 }
 
+/// Experts and what stands around them.
+struct Mixture {
+  MoeBlock block;
+  int32_t d_shared = 0;
+  int32_t d_latent = 0;  // 0: the experts see the stream itself
+  bool bias = false;
+};
+
+Mixture read_experts(ConfigReader& config, const ModelInfo& info, Act act, bool bias) {
+  Mixture out;
+  MoeBlock& moe = out.block;
+  out.bias = bias;
+  moe.d_model = info.d_model;
+  moe.act = act;
+  moe.gated = false;
+  moe.names.all_gate_up = "experts.up_proj";
+  moe.names.selection_bias = "gate.e_score_correction_bias";
+  moe.d_ff = config.count_or("moe_intermediate_size", 7688);
+  moe.n_experts = config.count_or("n_routed_experts", 8);
+  out.d_shared = config.count_or("moe_shared_expert_intermediate_size", 7688);
+  out.d_latent = config.count_or_none("moe_latent_size");
+  MoeRouter& router = moe.router;
+  router.score = RouterScore::kSigmoid;
+  router.group_score = GroupScore::kTopTwoSum;
+  router.top_k = config.count_or("num_experts_per_tok", 2);
+  router.n_groups = config.count_or("n_group", 1);
+  router.top_k_groups = config.count_or("topk_group", 1);
+  router.normalize = read_normalize(config, true);
+  router.sum_eps = 1e-20f;
+  router.scale = static_cast<float>(config.number_or("routed_scaling_factor", 1.0));
+  config.must_be("n_shared_experts", Json(1));
+  return out;
+}
+
+ValueId run_experts(GraphBuilder& b, const Mixture& mix, const std::string& p, ValueId x) {
+  const DType f32 = DType::kF32, input = b.numerics().matmul_input;
+  const int64_t d = mix.block.d_model, latent = mix.d_latent;
+  const auto projection = [&](const char* name, int64_t rows, int64_t cols) {
+    Linear out{b.weight(p + "." + name + ".weight", rows, cols), std::nullopt};
+    if (mix.bias) out.bias = b.vector(p + "." + name + ".bias", rows);
+    return out;
+  };
+  MoeBlock block = mix.block;
+  block.prefix = p;
+  MoeRouter router = block.router;
+  router.weight = router_weight(b, p + ".gate.weight", block.n_experts, d);
+  router.selection_bias = b.vector(p + "." + block.names.selection_bias, block.n_experts);
+  const ValueId routing = b.moe_router("route", x, router);
+  ValueId y = x;
+  if (latent > 0) {
+    y = b.linear("latent", x, projection("fc1_latent_proj", latent, d), input);
+    block.d_model = mix.d_latent;
+  }
+  y = expert_block(b, block, y, routing);
+  if (latent > 0) {
+    y = stored_as(b, "latent_stored", y, f32, input);
+    y = b.linear("latent_out", y, projection("fc2_latent_proj", d, latent), f32);
+  }
+  const ValueId shared = plain_mlp_block(b,
+                                         {p + ".shared_experts.up_proj", p + ".shared_experts.down_proj",
+                                          mix.block.d_model, mix.d_shared, mix.block.act, mix.bias},
+                                         x);
+  return b.add("shared_add", y, shared, f32);
+}
+
+/// What only models with experts say.
+void ignore_experts(ConfigReader& config) {
+  config.ignore({"moe_intermediate_size", "moe_latent_size", "moe_shared_expert_intermediate_size", "n_group",
+                 "n_routed_experts", "n_shared_experts", "norm_topk_prob", "num_experts_per_tok",
+                 "routed_scaling_factor", "topk_group"});
+}
+
 void ignore_unused(ConfigReader& config) {
-  // Of experts, which no layer has (block_of refuses them), of training, and of guessing ahead.
-  config.ignore({"moe_intermediate_size", "moe_latent_size", "moe_shared_expert_intermediate_size",
-                 "moe_shared_expert_overlap", "n_group", "n_routed_experts", "n_shared_experts",
-                 "norm_topk_prob", "num_experts_per_tok", "routed_scaling_factor", "topk_group",
-                 "num_nextn_predict_layers", "mtp_layers_block_type", "mtp_hybrid_override_pattern",
-                 "hidden_dropout", "num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32",
-                 "rms_norm_eps"});
+  // Of training, and of guessing ahead.
+  config.ignore({"moe_shared_expert_overlap", "num_local_experts", "num_nextn_predict_layers",
+                 "mtp_layers_block_type", "mtp_hybrid_override_pattern", "hidden_dropout",
+                 "num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32", "rms_norm_eps"});
 }
 
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
@@ -107,6 +186,11 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
                           read_act(config, "mlp_hidden_act", "relu2"),
                           config.flag_or("mlp_bias", false)};
   ignore_unused(config);
+  Mixture mix;
+  if (std::find(blocks.begin(), blocks.end(), Block::kExperts) != blocks.end())
+    mix = read_experts(config, info, mlp.act, mlp.bias);
+  else
+    ignore_experts(config);
   SKUA_RETURN_IF_ERROR(config.finish(policy));
   spec.names = {"backbone.embeddings", "backbone.layers", "backbone.norm_f", "lm_head"};
   spec.norms.before_attention = "norm";
@@ -115,10 +199,11 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.adjust_attention = [](AttentionBlock& block) {
     block.prefix.replace(block.prefix.rfind('.'), std::string::npos, ".mixer");
   };
-  spec.mixer = [scan, mlp, blocks](GraphBuilder& b, const std::string& p, int32_t layer,
-                                   ValueId x) -> std::optional<ValueId> {
+  spec.mixer = [scan, mlp, mix, blocks](GraphBuilder& b, const std::string& p, int32_t layer,
+                                        ValueId x) -> std::optional<ValueId> {
     const Block block = blocks[static_cast<size_t>(layer)];
     if (block == Block::kAttention) return std::nullopt;
+    if (block == Block::kExperts) return run_experts(b, mix, p + ".mixer", x);
     if (block == Block::kMlp) {
       PlainMlpBlock own = mlp;
       own.up = p + ".mixer.up_proj";
@@ -135,9 +220,63 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"nemotron_h"};
 
+/// A layer with a feed-forward is an MLP; of the others, one with key heads attends.
+Status adjust(const Json& metadata, Json& config) {
+  const Json* layers = config.find("num_hidden_layers");
+  const int64_t n = layers != nullptr && layers->is_int() ? layers->as_int() : 0;
+  SKUA_ASSIGN_OR_RETURN(const LayerCounts ff, layer_counts(metadata, "nemotron_h.feed_forward_length", n));
+  SKUA_ASSIGN_OR_RETURN(const LayerCounts heads,
+                        layer_counts(metadata, "nemotron_h.attention.head_count_kv", n));
+  Json types = Json::array();
+  for (size_t i = 0; i < ff.zero.size(); ++i)
+    types.push_back(Json(ff.zero[i] == 0 ? "mlp" : heads.zero[i] == 0 ? "full_attention" : "mamba"));
+  config.set("layers_block_type", std::move(types));
+  config.set("intermediate_size", Json(std::max<int64_t>(ff.count, 1)));
+  if (heads.count > 0) config.set("num_key_value_heads", Json(heads.count));
+  return adjust_mamba2(metadata, "mamba_head_dim", "", config, true);
+}
+
+constexpr GgufName kGgufTensors[] = {{"token_embd", "backbone.embeddings"},
+                                     {"output_norm", "backbone.norm_f"},
+                                     {"attn_norm", "norm"},
+                                     {"attn_q", "mixer.q_proj"},
+                                     {"attn_k", "mixer.k_proj"},
+                                     {"attn_v", "mixer.v_proj"},
+                                     {"attn_output", "mixer.o_proj"},
+                                     {"ffn_up", "mixer.up_proj"},
+                                     {"ffn_down", "mixer.down_proj"},
+                                     {"ssm_in", "mixer.in_proj"},
+                                     {"ssm_conv1d", "mixer.conv1d"},
+                                     {"ssm_dt.bias", "mixer.dt_bias"},
+                                     {"ssm_a", "mixer.A_log"},
+                                     {"ssm_d", "mixer.D"},
+                                     {"ssm_norm", "mixer.norm"},
+                                     {"ssm_out", "mixer.out_proj"}};
+constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
+                                  {"feed_forward_length", ""},
+                                  {"attention.head_count_kv", ""},
+                                  {"rope.dimension_count", ""},
+                                  {"rope.freq_base", ""},
+                                  {"ssm.time_step_rank", "mamba_num_heads"},
+                                  {"ssm.group_count", "n_groups"},
+                                  {"ssm.state_size", "ssm_state_size"},
+                                  {"ssm.conv_kernel", "conv_kernel"},
+                                  {"ssm.inner_size", ""}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.ssm_conv1d.bias", "use_conv_bias"}};
+
 }  // namespace
 
 extern const Family kNemotronH;
-const Family kNemotronH{"nemotron_h", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kNemotronH{"nemotron_h",
+                        kTypes,
+                        "nemotron_h",
+                        GgufRows::kPlain,
+                        &parse,
+                        &adjust,
+                        {.tensors = kGgufTensors,
+                         .keys = kGgufKeys,
+                         .flags = kGgufFlags,
+                         .changes = kMamba2GgufChanges,
+                         .layers = "backbone.layers."}};
 
 }  // namespace skua

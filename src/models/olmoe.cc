@@ -28,8 +28,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.router.top_k = config.count_or("num_experts_per_tok", 8);
   moe.router.normalize = read_normalize(config, false);
   // The reference takes the experts' width from intermediate_size.
-  config.ignore(
-      {"output_router_logits", "router_aux_loss_coef", "num_local_experts", "moe_intermediate_size"});
+  config.ignore({"output_router_logits", "router_aux_loss_coef", "moe_intermediate_size"});
+  config.must_equal({"num_local_experts"}, moe.n_experts);
   spec.feed_forward = mixture(mix);
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }

@@ -30,7 +30,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.act = spec.act;
   moe.router.top_k = config.count_or("num_experts_per_tok", 4);
   moe.router.normalize = read_normalize(config, false);
-  config.ignore({"output_router_logits", "router_aux_loss_coef", "num_local_experts"});
+  config.ignore({"output_router_logits", "router_aux_loss_coef"});
+  config.must_equal({"num_local_experts"}, moe.n_experts);
   spec.feed_forward = mixture(mix);
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }

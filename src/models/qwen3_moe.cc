@@ -25,6 +25,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   moe.d_ff = config.count("moe_intermediate_size");
   const auto named = config.maybe_count("num_experts"), local = config.maybe_count("num_local_experts");
   moe.n_experts = named.value_or(local.value_or(128));
+  config.must_equal({"num_local_experts"}, moe.n_experts);
   moe.act = spec.act;
   moe.router.top_k = config.count_or("num_experts_per_tok", 8);
   moe.router.normalize = read_normalize(config, false);

@@ -144,8 +144,10 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
   const auto n_turning = static_cast<size_t>(head_dim * part / 2);
   const auto rot_dim = type == "proportional" ? head_dim : static_cast<int32_t>(head_dim * part);
   if (rot_dim < 2 || rot_dim % 2 != 0 || rot_dim > 65536) {
-    return invalid_argument("[model] rotated dimensions must be an even number up to 65536, got " +
-                            std::to_string(rot_dim));
+    return invalid_argument(
+        "[model] rotated dimensions (head_dim, or its partial_rotary_factor) must be an even number up to "
+        "65536, got " +
+        std::to_string(rot_dim));
   }
   double theta = default_theta;
   if (const Json* value = parameters.find("rope_theta"); value != nullptr && !value->is_null()) {
@@ -194,20 +196,47 @@ double rotary_fraction(int32_t rotated, int32_t head_dim) {
   return static_cast<int32_t>(head_dim * fraction) == rotated ? fraction : std::nextafter(fraction, 2.0);
 }
 
+/// What a config says of rope in two places must be the same.
+static void refuse_contradictions(ConfigReader& config, const Json* parameters, const Json* scaling) {
+  if (parameters == nullptr) return;
+  const auto contradiction = [&](std::string_view key, const Json& value, const Json& other) {
+    config.fail(invalid_argument("[model] config.json: \"" + std::string(key) + "\" is " +
+                                 value.dump().substr(0, 60) + ", rope_parameters say " +
+                                 other.dump().substr(0, 60) + "; remove the wrong one"));
+  };
+  for (size_t i = 0; scaling != nullptr && i < scaling->members().size(); ++i) {
+    const auto& [key, value] = scaling->members()[i];
+    const Json* same = parameters->find(key == "type" ? "rope_type" : key);
+    if (same == nullptr || *same != value) return contradiction("rope_scaling", *scaling, *parameters);
+  }
+  const bool by_kind = parameters->find("full_attention") != nullptr;
+  for (const char* key : {"partial_rotary_factor", "original_max_position_embeddings"}) {
+    const Json* value = config.raw(key);
+    const Json* other = parameters->find(key);
+    if (value == nullptr) continue;
+    if (by_kind ? *value != Json(1.0) : other != nullptr && *value != *other)
+      contradiction(key, *value, by_kind ? *parameters : *other);
+  }
+}
+
 Json rope_parameters(ConfigReader& config) {
   const Json* theta = config.raw("rope_theta");
   const Json* scaling = config.raw("rope_scaling");
   const Json* part = config.raw("partial_rotary_factor");
+  config.maybe_count("original_max_position_embeddings");
   const Json* original = config.raw("original_max_position_embeddings");
   const Json* longest = config.raw("max_position_embeddings");
   const Json* served = config.raw(kServedContextKey);
   const Json* parameters = config.raw("rope_parameters");
-  if (parameters == nullptr) parameters = scaling;
-  Json out = parameters != nullptr ? *parameters : Json::object();
-  if (!out.is_object()) {
-    config.fail(invalid_argument("[model] rope_scaling must be an object, got " + out.dump().substr(0, 80)));
+  for (const auto& [key, value] : {std::pair{"rope_parameters", parameters}, {"rope_scaling", scaling}}) {
+    if (value == nullptr || value->is_object()) continue;
+    config.fail(invalid_argument("[model] " + std::string(key) + " must be an object, got " +
+                                 value->dump().substr(0, 80)));
     return Json::object();
   }
+  refuse_contradictions(config, parameters, scaling);
+  if (parameters == nullptr) parameters = scaling;
+  Json out = parameters != nullptr ? *parameters : Json::object();
   const auto add = [&](std::string_view key, const Json* value) {
     if (value != nullptr && out.find(key) == nullptr) out.set(std::string(key), *value);
   };

@@ -24,10 +24,12 @@ std::vector<char> read_conv_layers(ConfigReader& config, int32_t n_layers) {
   std::vector<char> out(static_cast<size_t>(n_layers), 1);
   const Json* types = config.raw("layer_types");
   const Json* attending = config.raw("full_attn_idxs");
+  if (attending != nullptr && !attending->is_array()) {
+    config.fail(invalid_argument("[model] config.json: full_attn_idxs must be a list of layers"));
+    return out;
+  }
   if (types == nullptr) {
     if (attending == nullptr) return std::vector<char>(out.size(), 0);
-    if (!attending->is_array())
-      config.fail(invalid_argument("[model] config.json: full_attn_idxs must be a list of layers"));
     for (const Json& index : attending->items()) {
       const int64_t layer = index.kind() == Json::Kind::kInt ? index.as_int() : -1;
       if (layer < 0 || layer >= n_layers) {
@@ -45,7 +47,7 @@ std::vector<char> read_conv_layers(ConfigReader& config, int32_t n_layers) {
   for (size_t layer = 0; layer < out.size(); ++layer) {
     const Json& type = types->items()[layer];
     if (type != Json("conv") && type != Json("full_attention")) {
-      config.fail(unsupported("[model] config.json: layer type " + type.dump() +
+      config.fail(unsupported("[model] config.json: layer_types holds layer type " + type.dump() +
                               " is not known; known are conv, full_attention"));
     }
     out[layer] = type == Json("conv") ? 1 : 0;

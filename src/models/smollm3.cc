@@ -14,11 +14,17 @@ std::vector<char> read_rotating_layers(ConfigReader& config, int32_t n_layers) {
   for (int32_t layer = 0; layer < n_layers; ++layer) out.push_back((layer + 1) % interval != 0 ? 1 : 0);
   const Json* given = config.raw("no_rope_layers");
   if (given == nullptr) return out;
-  if (given->size() != out.size()) {
+  if (!given->is_array() || given->size() != out.size()) {
     config.fail(invalid_argument("[model] config.json: no_rope_layers must name every layer"));
     return out;
   }
-  for (size_t layer = 0; layer < out.size(); ++layer) out[layer] = given->items()[layer] == Json(0) ? 0 : 1;
+  for (size_t layer = 0; layer < out.size(); ++layer) {
+    const Json& rotates = given->items()[layer];
+    out[layer] = rotates == Json(0) ? 0 : 1;
+    if (rotates != Json(0) && rotates != Json(1))
+      config.fail(invalid_argument("[model] config.json: no_rope_layers holds " +
+                                   rotates.dump().substr(0, 80) + "; known are 0 and 1"));
+  }
   return out;
 }
 

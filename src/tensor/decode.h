@@ -49,4 +49,15 @@ void decode_gguf_block(FormatKind kind, const std::byte* block, float* out);
 void decode_affine_row(const Format& format, const std::array<const std::byte*, 3>& planes, int64_t col,
                        int64_t n, float* out);
 
+constexpr int64_t kMxfp4Cols = 32;  // that share a scale
+
+/// Columns [col, col + n) of one row of kMxfp4.
+void decode_mxfp4_row(const std::byte* codes, const std::byte* scales, int64_t col, int64_t n, float* out);
+
+/// Twice the E2M1 number that a code of four bits stands for: an integer. The sign of zero is lost.
+int mxfp4_twice(int code);
+
+/// Half of the E8M0 number `e`, 2^(e-128): the factor of mxfp4_twice. 255 is NaN.
+float mxfp4_half_scale(uint8_t e);
+
 }  // namespace skua::decode

@@ -2,7 +2,7 @@
 // exact in f32 (an f16 scale has 11 digits, a code at most 8, a Q6_K sub-scale 7), so only the final sum of
 // the formats with a minimum rounds, once. Source for the layouts: the block structs of ggml (facts).
 #include "base/check.h"
-#include "tensor/decode.h"
+#include "tensor/decode_k_quants.h"
 
 namespace skua::decode {
 namespace {
@@ -49,8 +49,22 @@ BlockGeometry gguf_block(FormatKind kind) {
       return {32, 24};
     case FormatKind::kQ8_0:
       return {32, 34};
+    case FormatKind::kQ2_K:
+      return {256, 84};
+    case FormatKind::kQ3_K:
+      return {256, 110};
+    case FormatKind::kQ4_K:
+      return {256, 144};
+    case FormatKind::kQ5_K:
+      return {256, 176};
     case FormatKind::kQ6_K:
       return {256, 210};
+    case FormatKind::kIQ4_NL:
+      return {32, 18};
+    case FormatKind::kIQ4_XS:
+      return {256, 136};
+    case FormatKind::kMxfp4Block:
+      return {32, 17};
     default:
       return {};
   }
@@ -73,8 +87,24 @@ void decode_gguf_block(FormatKind kind, const std::byte* block, float* out) {
       return fill([&](int j) { return d * static_cast<float>(five_bits(block + 4, block + 8, j)) + m; });
     case FormatKind::kQ8_0:
       return fill([&](int j) { return d * static_cast<float>(load<int8_t>(block + 2 + j)); });
+    case FormatKind::kQ2_K:
+      return decode_q2_k(block, out);
+    case FormatKind::kQ3_K:
+      return decode_q3_k(block, out);
+    case FormatKind::kQ4_K:
+      return decode_q4_k(block, out);
+    case FormatKind::kQ5_K:
+      return decode_q5_k(block, out);
     case FormatKind::kQ6_K:
       return decode_q6_k(block, out);
+    case FormatKind::kIQ4_NL:
+      return fill([&](int j) { return d * static_cast<float>(iq4_value(nibble(block + 2, j))); });
+    case FormatKind::kIQ4_XS:
+      return decode_iq4_xs(block, out);
+    case FormatKind::kMxfp4Block:
+      return fill([scale = mxfp4_half_scale(load<uint8_t>(block)), block](int j) {
+        return scale * static_cast<float>(mxfp4_twice(nibble(block + 1, j)));
+      });
     default:
       SKUA_CHECK(gguf_block(kind).cols != 0);
   }

@@ -40,8 +40,24 @@ std::string_view kind_name(FormatKind kind) {
       return "q5_1";
     case FormatKind::kQ8_0:
       return "q8_0";
+    case FormatKind::kQ2_K:
+      return "q2_k";
+    case FormatKind::kQ3_K:
+      return "q3_k";
+    case FormatKind::kQ4_K:
+      return "q4_k";
+    case FormatKind::kQ5_K:
+      return "q5_k";
     case FormatKind::kQ6_K:
       return "q6_k";
+    case FormatKind::kIQ4_NL:
+      return "iq4_nl";
+    case FormatKind::kIQ4_XS:
+      return "iq4_xs";
+    case FormatKind::kMxfp4Block:
+      return "mxfp4:block";
+    case FormatKind::kMxfp4:
+      return "mxfp4";
     case FormatKind::kAffine:
       return "affine";
   }
@@ -90,6 +106,7 @@ std::string format_name(const Format& format) {
 int64_t block_cols(const Format& format) {
   if (format.is_plain()) return 1;
   if (format.kind == FormatKind::kAffine) return format.group;
+  if (format.kind == FormatKind::kMxfp4) return decode::kMxfp4Cols;
   return decode::gguf_block(format.kind).cols;
 }
 
@@ -101,6 +118,7 @@ uint64_t plane_row_bytes(const Format& format, int plane, int64_t cols) {
     if (plane == 0) return n / 8 * format.bits;
     return n / format.group * dtype_bytes(format.scale_type);
   }
+  if (format.kind == FormatKind::kMxfp4) return plane == 0 ? n / 2 : plane == 1 ? n / decode::kMxfp4Cols : 0;
   if (plane != 0) return 0;
   if (format.is_plain()) return n * dtype_bytes(plain_type(format.kind));
   const decode::BlockGeometry block = decode::gguf_block(format.kind);
@@ -123,6 +141,8 @@ void decode_row(const EncodedMatrix& matrix, int64_t row, int64_t col, int64_t n
   } else if (matrix.format.kind == FormatKind::kAffine) {
     decode::decode_affine_row(matrix.format, {codes, matrix.row_plane(1, row), matrix.row_plane(2, row)}, col,
                               n, out);
+  } else if (matrix.format.kind == FormatKind::kMxfp4) {
+    decode::decode_mxfp4_row(codes, matrix.row_plane(1, row), col, n, out);
   } else {
     decode_blocks(matrix.format.kind, codes, col, n, out);
   }

@@ -23,15 +23,26 @@ enum class FormatKind : uint8_t {
   kQ5_0,
   kQ5_1,
   kQ8_0,
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
   kQ6_K,
+  kIQ4_NL,
+  kIQ4_XS,
+  kMxfp4Block,
   // MLX: planes codes (u32 words), scales, biases.
   kAffine,
+  // OCP MXFP4 in two planes: codes (nibbles, the even column low), scales (u8).
+  kMxfp4,
 };
 
 /// A format with its parameters. Value of a code q: plain: the element; kQ4_0 d(q-8); kQ4_1 dq+m; kQ5_0
-/// d(q-16); kQ5_1 dq+m; kQ8_0 dq; kQ6_K (d s_i)(q-32); kAffine sq+b. The exact value is rounded once, to f32
-/// (fma). Sources: GGUF specification and block layouts of ggml (facts); MLX quantize/dequantize
-/// documentation.
+/// d(q-16); kQ5_1 dq+m; kQ8_0 dq; kQ6_K (d s_i)(q-32); kQ2_K, kQ4_K, kQ5_K (d s_i)q - (m m_i); kQ3_K
+/// (d s_i)(q-4); kIQ4_NL d t[q]; kIQ4_XS (d s_i)t[q]; kMxfp4Block, kMxfp4: 2^(e-127) times the E2M1 number q,
+/// a scale byte of 255 is NaN; kAffine sq+b. The exact value is rounded once, to f32 (fma). Sources: GGUF
+/// specification and block layouts of ggml (facts); MLX quantize/dequantize documentation; OCP Microscaling
+/// Formats 1.0.
 struct Format {
   FormatKind kind = FormatKind::kF32;
   uint8_t bits = 0;                // kAffine: 2, 3, 4, 5, 6, 8

@@ -78,7 +78,9 @@ OpCase special_rows(const Format& format, bool with_infinity) {
 std::vector<Format> all_formats() {
   using enum FormatKind;
   std::vector<Format> out;
-  for (FormatKind kind : {kF32, kF16, kBF16, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ6_K}) out.push_back({kind});
+  for (FormatKind kind : {kF32, kF16, kBF16, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ8_0, kQ2_K, kQ3_K, kQ4_K, kQ5_K,
+                          kQ6_K, kIQ4_NL, kIQ4_XS, kMxfp4Block, kMxfp4})
+    out.push_back({kind});
   for (uint8_t bits : {2, 3, 4, 5, 6, 8}) {
     for (uint16_t group : {32, 64, 128}) out.push_back({kAffine, bits, group, DType::kBF16});
   }

@@ -1,6 +1,7 @@
 // Random weights: codes are random bytes, scales and offsets are chosen so that values have the wanted size.
 #include "backend/host_random.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -28,8 +29,20 @@ BlockFacts block_facts(FormatKind kind) {
       return {24, 0, 2, 31};
     case FormatKind::kQ8_0:
       return {34, 0, 0, 128};
+    case FormatKind::kQ2_K:
+      return {84, 80, 82, 15.0 * 3.0};
+    case FormatKind::kQ3_K:
+      return {110, 108, 0, 32.0 * 4.0};
+    case FormatKind::kQ4_K:
+      return {144, 0, 2, 63.0 * 15.0};
+    case FormatKind::kQ5_K:
+      return {176, 0, 2, 63.0 * 31.0};
     case FormatKind::kQ6_K:
       return {210, 208, 0, 32.0 * 128.0};
+    case FormatKind::kIQ4_NL:
+      return {18, 0, 0, 127.0};
+    case FormatKind::kIQ4_XS:
+      return {136, 0, 0, 32.0 * 127.0};
     default:
       SKUA_CHECK(false && "no block format");
       return {};
@@ -65,7 +78,10 @@ void fill_blocks(HostWeight& weight, double scale, Random& random) {
     const double signed_d = random.next() % 2 ? d : -d;
     put_float(DType::kF16, static_cast<float>(signed_d), &bytes[at + facts.scale_at]);
     if (!centred) continue;
-    const double offset = -signed_d * facts.max_code / 2 + 0.1 * size * random.uniform();
+    // Sub-scales and minima of up to six bits: half of the scale centres most sub-blocks.
+    const bool k_quant = facts.bytes > 34;
+    const double offset = k_quant ? signed_d * facts.max_code / 63 / 2
+                                  : -signed_d * facts.max_code / 2 + 0.1 * size * random.uniform();
     put_float(DType::kF16, static_cast<float>(offset), &bytes[at + facts.offset_at]);
   }
 }
@@ -80,6 +96,14 @@ void fill_affine(HostWeight& weight, double scale, Random& random) {
     put_float(weight.format.scale_type, static_cast<float>(-size + 0.1 * size * random.uniform()),
               &weight.planes[2][at]);
   }
+}
+
+/// Scale bytes of MXFP4, `step` apart: the largest value (6 times the scale) is between half and twice
+/// `scale`.
+void fill_e8m0(std::vector<std::byte>& bytes, size_t step, double scale, Random& random) {
+  const int exponent = static_cast<int>(std::lround(std::log2(scale / 6.0)));
+  for (size_t at = 0; at < bytes.size(); at += step)
+    bytes[at] = static_cast<std::byte>(127 + exponent - static_cast<int>(random.next() % 2));
 }
 
 }  // namespace
@@ -131,10 +155,15 @@ HostWeight random_weight(const Format& format, int64_t rows, int64_t cols, doubl
   for (int plane = 0; plane < 3; ++plane) {
     weight.planes[plane].resize(plane_row_bytes(format, plane, cols) * static_cast<size_t>(rows));
   }
-  if (format.kind == FormatKind::kAffine)
+  if (format.kind == FormatKind::kAffine) {
     fill_affine(weight, scale, random);
-  else
+  } else if (format.kind == FormatKind::kMxfp4 || format.kind == FormatKind::kMxfp4Block) {
+    const bool planes = format.kind == FormatKind::kMxfp4;
+    fill_random(weight.planes[0], random);
+    fill_e8m0(weight.planes[planes ? 1 : 0], planes ? 1 : 17, scale, random);
+  } else {
     fill_blocks(weight, scale, random);
+  }
   return weight;
 }
 

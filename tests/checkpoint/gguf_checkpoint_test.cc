@@ -23,7 +23,7 @@ TEST(GgufCheckpoint, GivesMatricesAndMetadata) {
   const TempFolder folder;
   GgufBuilder b;
   b.text("general.architecture", "made_up").texts("tokenizer.ggml.tokens", {"a"});
-  b.tensor("w", {2, 3}, 0, f32_bytes({1, 2, 3, 4, 5, 6})).tensor("k", {256}, 12, std::string(144, 'k'));
+  b.tensor("w", {2, 3}, 0, f32_bytes({1, 2, 3, 4, 5, 6})).tensor("k", {256}, 15, std::string(292, 'k'));
   const auto path = folder.write("model.gguf", b.build());
   const auto c = open_checkpoint(path);
   ASSERT_TRUE(c.ok()) << c.status().message();
@@ -39,7 +39,7 @@ TEST(GgufCheckpoint, GivesMatricesAndMetadata) {
   decode_row(*w, 2, 0, 2, out);  // dropped pages are read again
   EXPECT_EQ(out[0], 5.0f);
   EXPECT_THAT((*c)->matrix("k").status().message(),
-              AllOf(HasSubstr("tensor k is stored as Q4_K"), HasSubstr("Q6_K")));
+              AllOf(HasSubstr("tensor k is stored as Q8_K"), HasSubstr("Q6_K")));
   EXPECT_EQ((*c)->matrix("k").status().code(), Code::kUnsupported);
   EXPECT_EQ((*c)->matrix("model.embed_tokens.weight").status().code(), Code::kNotFound);
   EXPECT_EQ((*c)->side_file("tokenizer.json").status().code(), Code::kNotFound);

@@ -269,11 +269,80 @@ TEST(Mlx, BothSpellingsOfTheSettingsAreRead) {
   EXPECT_THAT(other.notes, ElementsAre(HasSubstr("quant_method")));
 }
 
+constexpr const char* kMxfp4 = R"({"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4"}})";
+
+TEST(Mlx, Mxfp4IsReadFromItsPair) {
+  SafetensorsBuilder b;
+  b.filled("w.weight", "U32", {2, 16}, 128, 0x52).filled("w.scales", "U8", {2, 4}, 8, 0x7F);
+  const Opened o(b, kMxfp4);
+  EXPECT_EQ(o.type("w.weight"), "mxfp4 [2, 128]");
+  ASSERT_EQ(o.error(), "");
+  EXPECT_THAT(o.table->entries()[0].members, ElementsAre("w.weight", "w.scales"));
+  float out[2];
+  decode_row(*o.table->matrix("w.weight", "here"), 1, 126, 2, out);
+  EXPECT_EQ(out[0], 1.0f);  // code 2, scale 1
+  EXPECT_EQ(out[1], 3.0f);  // code 5
+}
+
+TEST(Mlx, Mxfp4ThatContradictsItselfIsRefused) {
+  const auto error = [](const std::string& scale_type, std::vector<int64_t> scales, bool biases,
+                        const char* config) {
+    SafetensorsBuilder b;
+    int64_t n = scale_type == "U8" ? 1 : 2;
+    for (const int64_t dim : scales) n *= dim;
+    b.filled("w.weight", "U32", {2, 16}, 128).filled("w.scales", scale_type, scales, static_cast<size_t>(n));
+    if (biases) b.filled("w.biases", scale_type, scales, static_cast<size_t>(n));
+    return Opened(b, config).error();
+  };
+  EXPECT_THAT(error("BF16", {2, 4}, false, kMxfp4),
+              AllOf(HasSubstr("w.scales BF16"), HasSubstr("U8 scales")));
+  EXPECT_THAT(error("U8", {2, 4}, true, kMxfp4), AllOf(HasSubstr("w.biases"), HasSubstr("no biases")));
+  EXPECT_THAT(error("U8", {2, 3}, false, kMxfp4), HasSubstr("3 groups of 32"));
+  EXPECT_THAT(
+      error("U8", {2, 4}, false, R"({"quantization": {"group_size": 64, "bits": 4, "mode": "mxfp4"}})"),
+      HasSubstr("4 in groups of 32"));
+  EXPECT_THAT(
+      error("U8", {2, 4}, false, R"({"quantization": {"group_size": 32, "bits": 8, "mode": "mxfp8"}})"),
+      HasSubstr("mxfp8"));
+}
+
+constexpr const char* kBlocks = R"({"quantization_config": {"quant_method": "mxfp4"}})";
+
+TEST(Mlx, Mxfp4OfTransformersIsReadFromItsPair) {
+  SafetensorsBuilder b;
+  b.filled("m.experts.down_proj_blocks", "U8", {3, 5, 2, 16}, 480, 0x21)
+      .filled("m.experts.down_proj_scales", "U8", {3, 5, 2}, 30, 0x7F)
+      .filled("m.experts.down_proj_bias", "BF16", {3, 5}, 30);
+  const Opened o(b, kBlocks);
+  EXPECT_EQ(o.type("m.experts.down_proj_blocks"), "mxfp4 [3, 5, 64]");
+  EXPECT_EQ(o.type("m.experts.down_proj_bias"), "BF16 [3, 5]");
+  EXPECT_EQ(o.type("m.experts.down_proj_scales"), "absent");
+  const Opened unsaid(b, "{}");  // without the config's word the codes are bytes, which are no weight
+  ASSERT_EQ(unsaid.error(), "");
+  EXPECT_FALSE(unsaid.table->matrix("m.experts.down_proj_blocks", "here").ok());
+}
+
+TEST(Mlx, Mxfp4BlocksWithoutFittingScalesAreRefused) {
+  const auto error = [](std::vector<int64_t> blocks, std::vector<int64_t> scales, const char* name) {
+    const auto size = [](const std::vector<int64_t>& shape) {
+      size_t n = 1;
+      for (const int64_t dim : shape) n *= static_cast<size_t>(dim);
+      return n;
+    };
+    SafetensorsBuilder b;
+    b.filled("w_blocks", "U8", blocks, size(blocks)).filled(name, "U8", scales, size(scales));
+    return Opened(b, kBlocks).error();
+  };
+  EXPECT_EQ(error({3, 2, 16}, {3, 2}, "w_scales"), "");
+  EXPECT_THAT(error({3, 2, 16}, {3, 2}, "v_scales"), HasSubstr("no scales"));
+  EXPECT_THAT(error({3, 2, 16}, {2, 3}, "w_scales"), HasSubstr("w_scales U8 [2, 3]"));
+  EXPECT_THAT(error({3, 2, 8}, {3, 2}, "w_scales"), HasSubstr("w_blocks U8 [3, 2, 8]"));
+}
+
 TEST(Mlx, OtherQuantizersAreRefusedByName) {
   SafetensorsBuilder plain;
   plain.filled("w.weight", "BF16", {2, 2}, 8);
-  for (const char* method :
-       {"fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "mxfp4", "modelopt"}) {
+  for (const char* method : {"fp8", "gptq", "awq", "compressed-tensors", "bitsandbytes", "modelopt"}) {
     const Opened o(plain, R"({"quantization_config": {"bits": 4, "group_size": 64, "quant_method": ")" +
                               std::string(method) + "\"}}");
     EXPECT_THAT(o.error(), HasSubstr(method));
@@ -284,7 +353,7 @@ TEST(Mlx, OtherQuantizersAreRefusedByName) {
   EXPECT_THAT(Opened(gptq, "{}").error(), AllOf(HasSubstr("w.qweight"), HasSubstr("GPTQ or AWQ")));
   SafetensorsBuilder block_float;
   block_float.filled("w.weight", "U32", {2, 16}, 128).filled("w.scales", "U8", {2, 4}, 8);
-  const Opened blocks(block_float, R"({"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4"}})");
+  const Opened blocks(block_float, R"({"quantization": {"group_size": 32, "bits": 4}})");
   EXPECT_THAT(blocks.error(), AllOf(HasSubstr("w.weight"), HasSubstr("block-float"), HasSubstr("mxfp4")));
   EXPECT_EQ(blocks.table.status().code(), Code::kUnsupported);
   SafetensorsBuilder triple;

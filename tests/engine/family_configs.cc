@@ -116,6 +116,7 @@ std::vector<FamilyModel> mixed_attention_models() {
   return {
       tiny("gpt_oss_bf16", "gpt_oss", kGptOss, kBF16Format),
       tiny("gpt_oss_affine4", "gpt_oss", kGptOss, kAffine4),
+      tiny("gpt_oss_mxfp4", "gpt_oss", kGptOss, {FormatKind::kMxfp4}),
       tiny("llama4_bf16", "llama4", R"({"model_type": "llama4_text", "head_dim": 20, "num_hidden_layers": 4,
         "num_local_experts": 5, "num_experts_per_tok": 2, "interleave_moe_layer_step": 2, "intermediate_size_mlp": 37,
         "attention_chunk_size": 50, "no_rope_layers": [1, 0, 1, 1], "floor_scale": 70, "attn_scale": 0.3})",

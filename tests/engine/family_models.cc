@@ -179,7 +179,7 @@ std::unique_ptr<MemoryCheckpoint> make_checkpoint(const FamilyModel& model) {
   const auto parsed = parse_model(*config, ConfigPolicy::kStrict);
   if (!parsed.ok()) check_failed(__FILE__, __LINE__, "parse_model", parsed.status().message());
   const auto graph = (*parsed)->build(Numerics{});
-  SKUA_CHECK(graph.ok());
+  if (!graph.ok()) check_failed(__FILE__, __LINE__, "build", graph.status().message());
   std::set<std::string> made;  // several weights may be parts of one tensor
   for (const WeightDecl& weight_decl : graph->weights) {
     for (const WeightDecl& decl : tensors_behind(weight_decl)) {

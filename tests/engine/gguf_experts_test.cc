@@ -83,6 +83,16 @@ const Case kCases[] = {
          "expert_gating_func": 2, "expert_group_count": 4, "expert_group_used_count": 2, "block_count": 3,
          "nextn_predict_layers": 1, "rope.dimension_count": 12})",
      {{"post_attention_layernorm", "post_attention_norm"}}},
+    {"solar_open_affine4",
+     "glm4moe",  // whose layers its own are, without norms of q and k, dense layers, and parts that do not
+                 // turn
+     QkRows::kAsTheyAre,
+     R"({"rope_theta": 1000000.0})",
+     R"({"vocab_size": 101, "expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 32,
+         "expert_shared_count": 1, "leading_dense_block_count": 0, "expert_weights_scale": 1.0,
+         "expert_weights_norm": true, "expert_gating_func": 2, "expert_group_count": 1,
+         "expert_group_used_count": 1, "rope.dimension_count": 32})",
+     {{"post_attention_layernorm", "post_attention_norm"}}},
     {"ernie4_5_moe_f16",
      "ernie4_5-moe",
      QkRows::kAsTheyAre,
@@ -251,7 +261,7 @@ std::unique_ptr<FakeGguf> as_gguf(const Case& c, const Checkpoint& from) {
     const Status status = out->add_tensor(name, stored.shape, stored.format, std::move(bytes));
     if (!status.ok()) check_failed(__FILE__, __LINE__, "add_tensor", status.message());
   }
-  if (std::string(c.arch) == "glm4moe") {  // what guesses ahead is in the file
+  if (std::string(c.model) == "glm4_moe_bf16") {  // what guesses ahead is in the file
     const std::vector<float> row(48, 1.0f);
     SKUA_CHECK(out->add_values("blk.2.nextn.enorm.weight", {48}, DType::kF32, row).ok());
     SKUA_CHECK(out->add_values("blk.2.attn_norm.weight", {48}, DType::kF32, row).ok());

@@ -1,5 +1,6 @@
 // A safetensors file from outside: parsing never crashes, every tensor that is accepted lies inside the
-// input, and every weight matrix that comes out of it, plain or MLX affine, can be decoded from end to end.
+// input, and every weight matrix that comes out of it, plain, MLX affine or MXFP4, can be decoded from end to
+// end.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -21,6 +22,8 @@ constexpr std::string_view kConfigs[] = {
         "model.layers.0.self_attn.q_proj": {"group_size": 32, "bits": 3},
         "model.layers.0.mlp.switch_mlp.up_proj": {"group_size": 32, "bits": 6},
         "model.layers.1.mlp.down_proj": {"group_size": 128, "bits": 5}, "lm_head": false}})",
+    R"({"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4"}})",
+    R"({"quantization_config": {"quant_method": "mxfp4"}})",
 };
 
 }  // namespace

@@ -25,8 +25,13 @@ inline std::string details(const Node& node) {
   }
   if (const auto* attention = std::get_if<Attention>(&node.op)) {
     out += " window " + std::to_string(attention->window) + " scale " + std::to_string(attention->scale) +
-           " chunk " + std::to_string(attention->chunk);
+           " chunk " + std::to_string(attention->chunk) + " softcap " + std::to_string(attention->softcap);
   }
+  if (const auto* embed = std::get_if<Embed>(&node.op)) out += " times " + std::to_string(embed->scale);
+  if (const auto* cap = std::get_if<Softcap>(&node.op)) out += " cap " + std::to_string(cap->cap);
+  if (const auto* rope = std::get_if<Rope>(&node.op))
+    out +=
+        " style " + std::to_string(static_cast<int>(rope->style)) + " dim " + std::to_string(rope->head_dim);
   if (const auto* r = std::get_if<MoeRouter>(&node.op)) {
     out += " score " + std::to_string(static_cast<int>(r->score)) + " top_k " + std::to_string(r->top_k) +
            " groups " + std::to_string(r->n_groups) + "/" + std::to_string(r->top_k_groups) + " normalize " +

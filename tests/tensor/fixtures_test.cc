@@ -15,9 +15,11 @@ namespace {
 TEST(Fixtures, GgufBlocksEqualTheGgufPackageBitForBit) {
   const Records records = read_records(SKUA_TEST_DATA "/tensor/data/gguf_blocks.bin");
   int compared = 0;
-  for (const FormatKind kind : {FormatKind::kQ4_0, FormatKind::kQ4_1, FormatKind::kQ5_0, FormatKind::kQ5_1,
-                                FormatKind::kQ8_0, FormatKind::kQ6_K}) {
-    const std::string name = format_name({kind});
+  for (const FormatKind kind :
+       {FormatKind::kQ4_0, FormatKind::kQ4_1, FormatKind::kQ5_0, FormatKind::kQ5_1, FormatKind::kQ8_0,
+        FormatKind::kQ2_K, FormatKind::kQ3_K, FormatKind::kQ4_K, FormatKind::kQ5_K, FormatKind::kQ6_K,
+        FormatKind::kIQ4_NL, FormatKind::kIQ4_XS, FormatKind::kMxfp4Block}) {
+    const std::string full = format_name({kind}), name = full.substr(0, full.find(':'));
     const auto& blocks = records.at(name + "/blocks");
     const auto& values = records.at(name + "/values");
     EncodedMatrix m;
@@ -37,7 +39,7 @@ TEST(Fixtures, GgufBlocksEqualTheGgufPackageBitForBit) {
       }
     }
   }
-  EXPECT_GT(compared, 4000);
+  EXPECT_GT(compared, 10000);
 }
 
 /// One matrix of mlx_affine.bin.

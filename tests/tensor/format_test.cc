@@ -143,6 +143,36 @@ TEST(Format, Q6KHasItsValuesForEveryCodeAndExtremeScale) {
   }
 }
 
+TEST(Format, Mxfp4HasItsValuesForEveryCodeAndScaleInBothLayouts) {
+  // E2M1 by its definition: sign, two bits of exponent (bias 1, subnormal at 0), one of mantissa.
+  const auto e2m1 = [](unsigned code) {
+    const unsigned exponent = code >> 1 & 3, mantissa = code & 1;
+    const double magnitude =
+        exponent == 0 ? mantissa * 0.5 : std::ldexp(1.0 + mantissa * 0.5, static_cast<int>(exponent) - 1);
+    return (code & 8) != 0 ? -magnitude : magnitude;
+  };
+  for (int e = 0; e < 256; ++e) {
+    std::vector<std::byte> block(17), codes(16), scales(1, static_cast<std::byte>(e));
+    block[0] = scales[0];
+    for (unsigned j = 0; j < 32; ++j) {
+      const auto code = static_cast<std::byte>(j % 16);
+      block[1 + j % 16] |= j < 16 ? code : code << 4;
+      codes[j / 2] |= j % 2 == 0 ? code : code << 4;
+    }
+    float blocks[32], planes[32];
+    decode_row(one_row({FormatKind::kMxfp4Block}, 32, block), 0, 0, 32, blocks);
+    EncodedMatrix m = one_row({FormatKind::kMxfp4}, 32, codes);
+    m.planes[1] = scales.data();
+    decode_row(m, 0, 0, 32, planes);
+    for (unsigned j = 0; j < 32; ++j) {
+      const double expected = e == 255 ? NAN : std::ldexp(e2m1(j % 16), e - 127);
+      const std::string where = "scale " + std::to_string(e) + " code " + std::to_string(j % 16);
+      expect_value(blocks[j], static_cast<float>(expected) + 0.0f, where);  // no negative zero
+      expect_value(planes[j], static_cast<float>(expected) + 0.0f, where);
+    }
+  }
+}
+
 /// Scales or biases of one type: a few extremes as bits.
 std::vector<uint32_t> extremes(DType type) {
   switch (type) {
@@ -230,8 +260,9 @@ TEST(Format, PlainElementsAreTakenBitForBit) {
 /// Some format of each kind, for the tests of geometry.
 std::vector<Format> sample_formats() {
   std::vector<Format> formats;
-  for (int kind = 0; kind < static_cast<int>(FormatKind::kAffine); ++kind) {
-    formats.push_back({static_cast<FormatKind>(kind)});
+  for (int kind = 0; kind <= static_cast<int>(FormatKind::kMxfp4); ++kind) {
+    if (static_cast<FormatKind>(kind) != FormatKind::kAffine)
+      formats.push_back({static_cast<FormatKind>(kind)});
   }
   for (const int bits : {2, 3, 4, 5, 6, 8}) {
     for (const int group : {32, 64, 128}) {
@@ -316,6 +347,11 @@ TEST(Format, GeometryAndNames) {
   EXPECT_EQ(plane_row_bytes(affine, 1, 64), 4u);
   EXPECT_EQ(plane_row_bytes(affine, 2, 64), 4u);
   EXPECT_EQ(row_bytes(affine, 64), 32u);
+  EXPECT_EQ(row_bytes({FormatKind::kQ4_K}, 512), 288u);
+  EXPECT_EQ(row_bytes({FormatKind::kMxfp4Block}, 64), 34u);
+  EXPECT_EQ(plane_row_bytes({FormatKind::kMxfp4}, 0, 64), 32u);
+  EXPECT_EQ(plane_row_bytes({FormatKind::kMxfp4}, 1, 64), 2u);
+  EXPECT_EQ(row_bytes({FormatKind::kMxfp4}, 64), 34u);
   EXPECT_EQ(block_cols({FormatKind::kF32}), 1);
   EXPECT_EQ(block_cols({FormatKind::kQ8_0}), 32);
   EXPECT_EQ(block_cols({FormatKind::kQ6_K}), 256);

@@ -190,6 +190,11 @@ struct DeltaArgs : ScanArgs {
   int64_t v_dim = 0;
   float norm_eps = 0.0f;
 
+  bool tiled = false;  // GatedDelta's
+  int64_t key_head(int64_t head) const { return tiled ? head % n_k_heads : head / (n_v_heads / n_k_heads); }
+  bool is_first_of_key(int64_t head) const {
+    return tiled ? head < n_k_heads : head % (n_v_heads / n_k_heads) == 0;
+  }
   int64_t k_width() const { return n_k_heads * k_dim; }
   int64_t v_width() const { return n_v_heads * v_dim; }
 };

@@ -436,6 +436,7 @@ struct Chooser {
     SKUA_RETURN_IF_ERROR(place_scan(args, op.slot));
     for (const WeightId id : {op.a_log, op.dt_bias}) SKUA_RETURN_IF_ERROR(check_vector(id));
     args.n_k_heads = op.n_k_heads;
+    args.tiled = op.tiled;
     args.n_v_heads = op.n_v_heads;
     args.k_dim = op.k_dim;
     args.v_dim = op.v_dim;

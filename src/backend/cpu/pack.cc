@@ -31,16 +31,48 @@ bool any_exponent_full(const std::byte* at, int64_t n, T mask) {
   return found != 0;
 }
 
+constexpr uint16_t kF16Exponent = 0x7c00;
+
+/// Where the f16 scales (and minima) of a GGUF block lie: its columns and bytes, the first's place, how many.
+struct BlockScales {
+  FormatKind kind;
+  int64_t cols, bytes, at, n;
+};
+constexpr BlockScales kBlockScales[] = {
+    {FormatKind::kQ4_0, 32, 18, 0, 1},     {FormatKind::kQ4_1, 32, 20, 0, 2},
+    {FormatKind::kQ5_0, 32, 22, 0, 1},     {FormatKind::kQ5_1, 32, 24, 0, 2},
+    {FormatKind::kQ8_0, 32, 34, 0, 1},     {FormatKind::kQ2_K, 256, 84, 80, 2},
+    {FormatKind::kQ3_K, 256, 110, 108, 1}, {FormatKind::kQ4_K, 256, 144, 0, 2},
+    {FormatKind::kQ5_K, 256, 176, 0, 2},   {FormatKind::kQ6_K, 256, 210, 208, 1},
+    {FormatKind::kIQ4_NL, 32, 18, 0, 1},   {FormatKind::kIQ4_XS, 256, 136, 0, 1},
+};
+
+/// Whether all scales of a row of blocks are finite; false for kinds that are not in the table.
+bool block_scales_finite(const EncodedMatrix& source, const std::byte* codes) {
+  for (const BlockScales& place : kBlockScales) {
+    if (place.kind != source.format.kind) continue;
+    for (int64_t b = 0; b < source.cols / place.cols; ++b) {
+      if (any_exponent_full<uint16_t>(codes + b * place.bytes + place.at, place.n, kF16Exponent))
+        return false;
+    }
+    return true;
+  }
+  return false;
+}
+
+constexpr uint8_t kMxfp4Largest = 252;  // 2^(252-127) times 6 is finite
+
+/// Whether n bytes, `step` apart, are all at most `largest`.
+bool scale_bytes_below(const std::byte* at, int64_t step, int64_t n, uint8_t largest) {
+  for (int64_t i = 0; i < n; ++i)
+    if (load_as<uint8_t>(at + i * step) > largest) return false;
+  return true;
+}
+
 /// Whether a row is surely finite, by a quick look; false asks for the slow look.
 bool quickly_finite(const EncodedMatrix& source, int64_t row) {
   const std::byte* codes = source.row_plane(0, row);
-  constexpr uint16_t kF16Exponent = 0x7c00, kBF16Exponent = 0x7f80;
-  const auto blocks = [&](int64_t cols, int64_t bytes, int64_t scale, int64_t n) {
-    for (int64_t b = 0; b < source.cols / cols; ++b) {
-      if (any_exponent_full<uint16_t>(codes + b * bytes + scale, n, kF16Exponent)) return false;
-    }
-    return true;
-  };
+  constexpr uint16_t kBF16Exponent = 0x7f80;
   switch (source.format.kind) {
     case FormatKind::kF32:
       return !any_exponent_full<uint32_t>(codes, source.cols, 0x7f800000u);
@@ -48,20 +80,14 @@ bool quickly_finite(const EncodedMatrix& source, int64_t row) {
       return !any_exponent_full<uint16_t>(codes, source.cols, kF16Exponent);
     case FormatKind::kBF16:
       return !any_exponent_full<uint16_t>(codes, source.cols, kBF16Exponent);
-    case FormatKind::kQ4_0:
-      return blocks(32, 18, 0, 1);
-    case FormatKind::kQ4_1:
-      return blocks(32, 20, 0, 2);
-    case FormatKind::kQ5_0:
-      return blocks(32, 22, 0, 1);
-    case FormatKind::kQ5_1:
-      return blocks(32, 24, 0, 2);
-    case FormatKind::kQ8_0:
-      return blocks(32, 34, 0, 1);
-    case FormatKind::kQ6_K:
-      return blocks(256, 210, 208, 1);
+    case FormatKind::kMxfp4Block:
+      return scale_bytes_below(codes, 17, source.cols / 32, kMxfp4Largest);
+    case FormatKind::kMxfp4:
+      return scale_bytes_below(source.row_plane(1, row), 1, source.cols / 32, kMxfp4Largest);
     case FormatKind::kAffine:
       break;
+    default:
+      return block_scales_finite(source, codes);
   }
   // 2^112 times a code of 8 bits, plus an offset of that size, stays far below 2^128.
   const int64_t groups = source.cols / source.format.group;

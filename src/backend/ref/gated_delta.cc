@@ -24,13 +24,12 @@ struct Head {
   double rate, dt_bias;  // rate: -exp(a_log)
 
   int64_t k_width() const { return int64_t{op.n_k_heads} * op.k_dim; }
-  int64_t k_begin() const { return head / (op.n_v_heads / op.n_k_heads) * op.k_dim; }
+  int64_t k_begin() const { return op.key_head(head) * op.k_dim; }
   int64_t v_begin() const { return head * op.v_dim; }
   int64_t a_begin() const { return k_width() + int64_t{op.n_v_heads} * op.v_dim; }
 
   void keep(int64_t t, double* row) const {
-    if (head % (op.n_v_heads / op.n_k_heads) == 0)
-      std::copy_n(call.input(1).row(t) + k_begin(), op.k_dim, row + k_begin());
+    if (op.is_first_of_key(head)) std::copy_n(call.input(1).row(t) + k_begin(), op.k_dim, row + k_begin());
     std::copy_n(call.input(2).row(t) + v_begin(), op.v_dim, row + k_width() + v_begin());
     row[a_begin() + head] = call.input(3).row(t)[head];
     row[a_begin() + op.n_v_heads + head] = call.input(4).row(t)[head];

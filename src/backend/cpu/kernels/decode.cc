@@ -2,6 +2,8 @@
 // one fused multiply-add, as tensor/format.h states. Block layouts: see tensor/decode_gguf.cc.
 #include "backend/cpu/kernels/decode.h"
 
+#include "backend/cpu/kernels/decode_k_quants.h"
+
 namespace skua::cpu::SKUA_ISA {
 namespace {
 
@@ -180,9 +182,10 @@ DecodeFn decoder(const Format& format) {
     case FormatKind::kQ6_K:
       return decode_q6_k;
     case FormatKind::kAffine:
-      break;
+      return affine_decoder(format);
+    default:
+      return k_quant_decoder(format.kind);
   }
-  return affine_decoder(format);
 }
 
 }  // namespace skua::cpu::SKUA_ISA

@@ -40,7 +40,7 @@ struct Head {
   int64_t head;
   float rate, dt_bias;  // rate: -exp(a_log)
 
-  int64_t k_begin() const { return head / (args.n_v_heads / args.n_k_heads) * args.k_dim; }
+  int64_t k_begin() const { return args.key_head(head) * args.k_dim; }
   int64_t v_begin() const { return head * args.v_dim; }
   /// Of a kept row: k of all key heads, v of all value heads, a, b.
   int64_t kept_v() const { return args.k_width() + v_begin(); }
@@ -54,7 +54,7 @@ struct Head {
 
   void keep(int64_t t, float* row) const {
     const auto bytes = [](int64_t n) { return static_cast<size_t>(n) * sizeof(float); };
-    if (head % (args.n_v_heads / args.n_k_heads) == 0)
+    if (args.is_first_of_key(head))
       __builtin_memcpy(row + k_begin(), k + t * args.k_width() + k_begin(), bytes(args.k_dim));
     __builtin_memcpy(row + kept_v(), v + t * args.v_width() + v_begin(), bytes(args.v_dim));
     row[kept_a()] = a[t * args.n_v_heads + head];

@@ -169,4 +169,10 @@ struct Native {
   static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
 };
 
+/// Lanes 0..15: the signed byte of `table` that each of 16 codes (0..15) names.
+inline V16 look_up(__m128i table, __m128i codes) {
+  const __m128i found = _mm_shuffle_epi8(table, codes);
+  return to_float({_mm256_cvtepi8_epi32(found), _mm256_cvtepi8_epi32(_mm_srli_si128(found, 8))});
+}
+
 }  // namespace skua::cpu::SKUA_ISA

@@ -109,4 +109,9 @@ struct Native {
   static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
 };
 
+/// Lanes 0..15: the signed byte of `table` that each of 16 codes (0..15) names.
+inline V16 look_up(__m128i table, __m128i codes) {
+  return to_float({_mm512_cvtepi8_epi32(_mm_shuffle_epi8(table, codes))});
+}
+
 }  // namespace skua::cpu::SKUA_ISA

@@ -1,0 +1,54 @@
+// Tensors of GGUF files whose numbers or shape converters have changed, as they were before.
+#pragma once
+
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "models/families.h"
+
+namespace skua {
+
+/// A small tensor in f32, changed back. Owns its numbers.
+class ChangedTensor {
+ public:
+  /// Reads `entry` of `file`. Errors: those of Checkpoint::matrix; kDataLoss for numbers that no -exp(x)
+  /// gives.
+  static Result<ChangedTensor> make(const Checkpoint& file, const TensorEntry& entry, GgufValues values);
+
+  const std::vector<int64_t>& shape() const { return shape_; }
+  EncodedMatrix matrix() const;
+
+ private:
+  std::vector<int64_t> shape_;
+  std::vector<float> values_;
+};
+
+/// The change of a family's tensor, `part` below its layer; nullptr = none.
+const GgufChange* find_change(const Family& family, std::string_view part);
+
+/// Which layers of a per-layer count are zero ("attention.head_count_kv" of layers that do not attend), and
+/// the one count that the others share. Error: kInvalidArgument if they share none, or the key is no list of
+/// `n_layers` counts.
+struct LayerCounts {
+  std::vector<char> zero;
+  int64_t count = 0;
+};
+Result<LayerCounts> layer_counts(const Json& metadata, const std::string& key, int64_t n_layers);
+
+/// Reads attention.head_count_kv as num_key_value_heads and, under `key`, the type of each layer: `recurrent`
+/// where it is 0, else `attending`. Families whose files have it name the key themselves.
+Status set_layer_types(const Json& metadata, std::string_view key, std::string_view recurrent,
+                       std::string_view attending, Json& config);
+
+/// What converters change in the mixers of Mamba-2.
+inline constexpr GgufChange kMamba2GgufChanges[] = {{"ssm_a", GgufValues::kLogVector},
+                                                    {"ssm_d", GgufValues::kVector},
+                                                    {"ssm_norm.weight", GgufValues::kVector}};
+
+/// Sets the width of a head and, if `expand` is not empty, how much wider the mixer is than the model, from
+/// ssm.inner_size. More than one group is refused: files do not say whether their norm goes over all groups
+/// (as in transformers) or over each (as in llama.cpp); `grouped_norm`: the family's does the latter.
+Status adjust_mamba2(const Json& metadata, std::string_view head_dim, std::string_view expand, Json& config,
+                     bool grouped_norm = false);
+
+}  // namespace skua

@@ -1,0 +1,46 @@
+// What GGUF files of families with latent attention (architecture deepseek2) call their tensors and keys.
+// Source: llama.cpp's conversion/deepseek.py and src/models/deepseek2.cpp (facts).
+#pragma once
+
+#include "models/families.h"
+
+namespace skua {
+
+/// Newer files hold kv_b_proj in two parts, the keys' turned: MLX's tensors under other names.
+inline constexpr GgufName kMlaGgufTensors[] = {
+    {"attn_q_a", "self_attn.q_a_proj"},
+    {"attn_q_b", "self_attn.q_b_proj"},
+    {"attn_q_a_norm", "self_attn.q_a_layernorm"},
+    {"attn_kv_a_mqa", "self_attn.kv_a_proj_with_mqa"},
+    {"attn_kv_a_norm", "self_attn.kv_a_layernorm"},
+    {"attn_kv_b", "self_attn.kv_b_proj"},
+    {"attn_k_b", "self_attn.embed_q"},
+    {"attn_v_b", "self_attn.unembed_out"},
+};
+
+/// Those with "" are read by adjust_mla.
+inline constexpr GgufName kMlaGgufKeys[] = {
+    {"expert_count", "n_routed_experts"},
+    {"expert_shared_count", "n_shared_experts"},
+    {"attention.q_lora_rank", "q_lora_rank"},
+    {"attention.kv_lora_rank", "kv_lora_rank"},
+    {"rope.dimension_count", ""},
+    {"attention.head_count_kv", ""},
+    {"attention.key_length", ""},
+    {"attention.value_length", ""},
+    {"attention.key_length_mla", ""},
+    {"attention.value_length_mla", ""},
+    {"rope.scaling.yarn_log_multiplier", ""},
+    {"nextn_predict_layers", "num_nextn_predict_layers"},
+};
+
+/// Sets the head sizes, which the file states as sums, and the two factors of yarn. The first files of
+/// deepseek2 have no key_length_mla: their key_length says what it says in the others.
+Status adjust_mla(const Json& metadata, Json& config);
+
+/// Whether the experts are chosen by sigmoid scores, as in DeepSeek-V3. Files that do not say have a bias of
+/// the choice then.
+bool has_sigmoid_router(const Checkpoint& file);
+bool has_softmax_router(const Checkpoint& file);
+
+}  // namespace skua
