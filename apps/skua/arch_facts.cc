@@ -74,9 +74,9 @@ struct Way {
 };
 
 std::vector<Way> ways() {
-  return {{"ref", {"ref", "f64", "auto", "exact", 1}},
-          {"cpu f32", {"cpu", "f32", "auto", "exact", 1}},
-          {"cpu native", {"cpu", "native", "auto", "exact", 1}}};
+  return {{"ref", {"ref", "f64", "auto", "exact", "f32", 1}},
+          {"cpu f32", {"cpu", "f32", "auto", "exact", "f32", 1}},
+          {"cpu native", {"cpu", "native", "auto", "exact", "f32", 1}}};
 }
 
 void add_golden(const GoldenConfig& golden, const Json& config, FamilyFacts& facts) {

@@ -319,6 +319,7 @@ Exit batch_command(const CommandInput& input) {
   const auto begin = std::chrono::steady_clock::now();
   BatchRun batch(**engine, **prompts, options, path.empty() ? std::cout : file);
   Status status = batch.run(*jobs, done);
+  warn_of_saturation(**engine);
   if (status.ok()) status = (*engine)->finish_trace();
   if (!status.ok())
     return fail(status, status.code() == Code::kCancelled ? Exit::kInterrupted : Exit::kError);

@@ -186,6 +186,7 @@ Exit bench_command(const CommandInput& input) {
   if (!engine.ok()) return fail(engine.status());
   const auto measured = measure(**engine, options);
   if (!measured.ok()) return fail(measured.status());
+  warn_of_saturation(**engine);
   return print_and_exit(options.flag(Opt::kJson) ? as_json(**engine, options, *measured)
                                                  : as_table(**engine, options, *measured));
 }

@@ -5,8 +5,8 @@ namespace skua {
 namespace {
 
 const std::vector<Opt> kWhere = {Opt::kHome, Opt::kVerbose};
-const std::vector<Opt> kCompute = {Opt::kThreads, Opt::kBackend,    Opt::kCompute,
-                                   Opt::kIsa,     Opt::kMlaPrefill, Opt::kAllowUnknownConfig};
+const std::vector<Opt> kCompute = {Opt::kThreads,    Opt::kBackend,   Opt::kCompute,           Opt::kIsa,
+                                   Opt::kMlaPrefill, Opt::kCacheType, Opt::kAllowUnknownConfig};
 const std::vector<Opt> kSampling = {Opt::kMaxTokens,   Opt::kTemperature, Opt::kTopK,
                                     Opt::kTopP,        Opt::kMinP,        Opt::kRepetitionPenalty,
                                     Opt::kRepeatLastN, Opt::kSeed,        Opt::kStop};

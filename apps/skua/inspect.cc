@@ -36,6 +36,7 @@ struct Facts {
   int32_t context = 0;
   uint64_t weight_bytes = 0;  // stored bytes of the tensors that the model uses
   uint64_t cache_bytes_per_token = 0;
+  std::string cache_type;    // of keys and values of heads; empty if there are none
   uint64_t state_bytes = 0;  // of convolutions and recurrent layers, of a sequence that decodes
   uint64_t cache_bytes = 0;
   std::vector<std::string> tokenizer_notes;
@@ -63,7 +64,7 @@ Status add_model_facts(std::unique_ptr<Checkpoint> file, const EngineOptions& op
   for (const std::string& notice : notices) log_warning(notice);
   SKUA_ASSIGN_OR_RETURN(const auto model, parse_model(checkpoint->config(), options.config_policy));
   SKUA_ASSIGN_OR_RETURN(const auto backend, make_backend({options.backend, options.compute, options.isa,
-                                                          options.mla_prefill, 1}));
+                                                          options.mla_prefill, options.cache_type, 1}));
   SKUA_ASSIGN_OR_RETURN(const Graph graph, model->build(backend->numerics()));
   out.model = model->info();
   SKUA_ASSIGN_OR_RETURN(out.context, resolve_context(options.context, out.model.max_context));
@@ -74,6 +75,7 @@ Status add_model_facts(std::unique_ptr<Checkpoint> file, const EngineOptions& op
   }
   out.latent = latent_sizes(graph);
   out.element_bytes = backend->element_bytes(backend->numerics().kv);
+  if (keeps_heads(graph)) out.cache_type = options.backend == "ref" ? "f64" : options.cache_type;
   const CacheLayout layout = make_cache_layout(graph);
   for (size_t slot = 0; slot < graph.slots.size(); ++slot) {
     const uint64_t page = backend->cache_page_bytes(graph.slots[slot]);
@@ -145,7 +147,9 @@ std::string model_text(const Facts& facts) {
                               number(m.head_dim));
   out += row("vocabulary", number(m.n_vocab));
   out += row("made for", number(m.max_context) + " tokens");
-  out += row("cache per token", human_bytes(facts.cache_bytes_per_token));
+  out += row("cache per token",
+             human_bytes(facts.cache_bytes_per_token) +
+                 (facts.cache_type.empty() ? "" : ", keys and values of heads in " + facts.cache_type));
   if (facts.state_bytes > 0)
     out += row("state", human_bytes(facts.state_bytes) + " per sequence at any length");
   if (facts.latent) out += latent_text(facts);
@@ -202,6 +206,7 @@ Json as_json(const Facts& facts, const OptionValues& options) {
   memory.set("context", facts.context);
   memory.set("weight_bytes", facts.weight_bytes);
   memory.set("cache_bytes", facts.cache_bytes);
+  memory.set("cache_type", facts.cache_type.empty() ? Json() : Json(facts.cache_type));
   memory.set("cache_bytes_per_token", facts.cache_bytes_per_token);
   memory.set("state_bytes_per_sequence", facts.state_bytes);
   if (facts.latent) {

@@ -81,6 +81,7 @@ EngineOptions engine_options(const OptionValues& options) {
   out.compute = options.text(Opt::kCompute);
   out.isa = options.text(Opt::kIsa);
   out.mla_prefill = options.text(Opt::kMlaPrefill);
+  out.cache_type = options.text(Opt::kCacheType);
   out.n_threads = static_cast<int32_t>(options.integer(Opt::kThreads));
   out.context = static_cast<int32_t>(options.integer(Opt::kContext));
   out.cache_tokens = static_cast<int32_t>(options.integer(Opt::kCacheTokens));
@@ -117,6 +118,16 @@ Result<std::unique_ptr<Engine>> load_engine(const OptionValues& options, const s
 
 void report_latents(const Engine& engine) {
   for (const std::string& text : latent_lines(engine.latent_counters())) log_info(line("latents", text));
+}
+
+void warn_of_saturation(const Engine& engine) {
+  const uint64_t n = engine.saturated_cache_values();
+  if (n == 0) return;
+  const std::string& type = engine.options().cache_type;
+  const bool f16 = type == "f16";
+  log_warning("--cache-type " + type + ": " + std::to_string(n) + " keys or values lay beyond " +
+              (f16 ? "65504" : "its largest number") +
+              " and were kept as that; results are off. Use --cache-type " + (f16 ? "bf16" : "f32"));
 }
 
 }  // namespace skua

@@ -30,4 +30,7 @@ Result<std::unique_ptr<Engine>> load_engine(const OptionValues& options, const s
 /// With --verbose: which paths latent attention took since the engine was opened, over all layers.
 void report_latents(const Engine& engine);
 
+/// Warns if numbers were too large for the cache's type (--cache-type).
+void warn_of_saturation(const Engine& engine);
+
 }  // namespace skua

@@ -23,11 +23,19 @@ Status check_isa(const OptionValues& options) {
   return invalid_argument("--isa is of --backend cpu; leave it out with --backend ref");
 }
 
+/// ref keeps its cache in float64.
+Status check_cache_type(const OptionValues& options) {
+  const std::string type = options.text(Opt::kCacheType);
+  if (type == "f32" || options.text(Opt::kBackend) != "ref") return ok_status();
+  return invalid_argument("--cache-type " + type + " is of --backend cpu; ref keeps its cache in float64");
+}
+
 }  // namespace
 
 Status check_option_rules(const OptionValues& options) {
   SKUA_RETURN_IF_ERROR(check_compute(options));
   SKUA_RETURN_IF_ERROR(check_isa(options));
+  SKUA_RETURN_IF_ERROR(check_cache_type(options));
   if (options.text(Opt::kSpeculate) == "draft" && !options.given(Opt::kDraft)) {
     return invalid_argument("--speculate draft needs --draft MODEL");
   }

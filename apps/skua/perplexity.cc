@@ -131,6 +131,7 @@ Exit perplexity_command(const CommandInput& input) {
   const auto score = score_ids(**engine, *ids, static_cast<size_t>(window));
   if (!score.ok()) return fail(score.status());
   report_latents(**engine);
+  warn_of_saturation(**engine);
   const double mean = score->nll / static_cast<double>(score->n_judged);
   const double top1 = static_cast<double>(score->n_top1) / static_cast<double>(score->n_judged);
   if (options.flag(Opt::kJson)) {

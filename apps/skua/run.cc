@@ -89,6 +89,7 @@ Exit run_command(const CommandInput& input) {
   const Exit exit = task->mode == Mode::kChat ? run_chat(**engine, **prompts, options)
                                               : answer_once(**engine, **prompts, options, task->text);
   report_latents(**engine);
+  warn_of_saturation(**engine);
   const Status traced = (*engine)->finish_trace();
   return traced.ok() || exit != Exit::kOk ? exit : fail(traced);
 }

@@ -147,6 +147,10 @@ class Backend {
   /// Since the backend was made; all zero on backends that do not count.
   virtual LatentCounters latent_counters() const { return {}; }
 
+  /// Finite numbers that the cache's type cannot hold, each kept as the type's largest of its sign: since the
+  /// backend was made. Programs print it where it is not 0.
+  virtual uint64_t saturated_cache_values() const { return 0; }
+
   /// Runs steps in the given order and returns when their results can be read.
   virtual Status run(std::span<const BoundStep> steps, std::span<const uint32_t> order) = 0;
 };

@@ -174,6 +174,17 @@ constexpr OptionInfo kOptions[] = {
          "on threads, on the run, on speculation, or on sequences that decode beside it; it may depend on "
          "how the prompt was cut into steps (other prompts at the same time, preemption) and on prefix "
          "hits. Saved states of the two do not mix"},
+    {.id = Opt::kCacheType,
+     .name = "cache-type",
+     .value = "TYPE",
+     .type = kChoice,
+     .initial = "f32",
+     .choices = "f32,f16,bf16",
+     .help =
+         "how keys and values of heads are kept (cpu): f16 and bf16 take half the memory and less time at "
+         "long contexts, and round; f16 is the finer one but ends at 65504: what lies beyond is kept as "
+         "65504, and counted. Latent rows and recurrent states stay f32. Saved states of two types do not "
+         "mix"},
     {.id = Opt::kAllowUnknownConfig,
      .name = "allow-unknown-config",
      .type = kFlag,

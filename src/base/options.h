@@ -38,6 +38,7 @@ enum class Opt : uint8_t {
   kCompute,
   kIsa,
   kMlaPrefill,
+  kCacheType,
   kAllowUnknownConfig,
   kHome,
   kJson,

@@ -118,8 +118,8 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   EngineOptions& o = impl->options;
   if (o.n_threads == 0) o.n_threads = available_cpus();
   SKUA_RETURN_IF_ERROR(check_options(o));
-  SKUA_ASSIGN_OR_RETURN(impl->backend,
-                        make_backend({o.backend, o.compute, o.isa, o.mla_prefill, o.n_threads}));
+  SKUA_ASSIGN_OR_RETURN(
+      impl->backend, make_backend({o.backend, o.compute, o.isa, o.mla_prefill, o.cache_type, o.n_threads}));
   SKUA_ASSIGN_OR_RETURN(impl->text, load_text(*checkpoint));
   std::vector<std::string> notices;
   SKUA_ASSIGN_OR_RETURN(impl->checkpoint, import_checkpoint(std::move(checkpoint), o.config_policy, notices));
@@ -131,6 +131,12 @@ Result<std::unique_ptr<Engine>> Engine::open(std::unique_ptr<Checkpoint> checkpo
   warnings.insert(warnings.begin(), notices.begin(), notices.end());
   if (o.mla_prefill == "fast" && !latent_sizes(impl->model.graph)) {
     warnings.push_back("--mla-prefill fast changes nothing: this model has no latent attention");
+  }
+  if (o.cache_type != "f32" && !keeps_heads(impl->model.graph)) {
+    warnings.push_back(
+        "--cache-type " + o.cache_type +
+        " changes nothing: this model keeps no keys and values of heads (latent rows and states "
+        "are f32)");
   }
   o.prefill_chunk = std::max(o.prefill_chunk, o.max_seqs);
   SKUA_ASSIGN_OR_RETURN(impl->runner,
@@ -180,6 +186,8 @@ Status Engine::finish_trace() { return impl_->trace == nullptr ? ok_status() : i
 bool Engine::idle() const { return impl_->core->idle(); }
 const CoreCounters& Engine::counters() const { return impl_->core->counters(); }
 LatentCounters Engine::latent_counters() const { return impl_->backend->latent_counters(); }
+
+uint64_t Engine::saturated_cache_values() const { return impl_->backend->saturated_cache_values(); }
 
 Result<int32_t> Engine::save_state(std::span<const int32_t> ids, const std::filesystem::path& path) {
   return skua::save_state(*impl_->runner, ids, path);

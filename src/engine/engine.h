@@ -27,6 +27,7 @@ struct EngineOptions {
   std::string compute = "auto";       // "auto", "f32" or "native" (cpu), "f64" or "rounded" (ref)
   std::string isa = "auto";           // cpu: "auto", "avx2", "avx512"
   std::string mla_prefill = "exact";  // "exact", "fast": see MlaPrefill
+  std::string cache_type = "f32";     // of keys and values of heads: "f32", "f16", "bf16" (cpu)
   int32_t n_threads = 0;              // 0 = one per available CPU
   int32_t context = 0;                // tokens a sequence may hold; 0 = the model's own limit, at most 8192
   int32_t max_seqs = 1;               // sequences held at once
@@ -97,6 +98,7 @@ class Engine {
 
   const CoreCounters& counters() const;
   LatentCounters latent_counters() const;
+  uint64_t saturated_cache_values() const;  // see Backend
 
   /// Text of the plan for a step of `n_tokens` tokens of one sequence.
   enum class PlanFormat : uint8_t { kText, kDot };

@@ -296,6 +296,11 @@ uint64_t Runner::fingerprint() {
   return fingerprint_;
 }
 
+std::string_view Runner::cache_type() const {
+  const Numerics numerics = backend_.numerics();
+  return dtype_name(numerics.kv_cache.value_or(numerics.kv));
+}
+
 Result<std::vector<double>> Runner::logits_f64() const {
   SKUA_CHECK(last_ != nullptr);
   const ValueType& type = last_->plan.graph.value(last_->plan.graph.output).type;

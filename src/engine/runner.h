@@ -41,6 +41,7 @@ class Runner final : public StepRunner {
   Status read_page(uint32_t group, int32_t page, std::span<std::byte> to) override;
   Status write_page(uint32_t group, int32_t page, std::span<const std::byte> from) override;
   uint64_t fingerprint() override;
+  std::string_view cache_type() const override;
 
   CacheManager& cache() override { return *cache_; }
   std::vector<PagePool>& pools() { return cache_->pools(); }  // by group

@@ -21,9 +21,10 @@ struct Header {
   uint32_t n_groups;
   uint64_t payload_bytes;
   uint64_t checksum;
+  char cache_type[8];  // "f32", padded with zeros
 };
 constexpr char kMagic[8] = {'s', 'k', 'u', 'a', 's', 't', 'a', 't'};
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kVersion = 2;
 
 /// The pages of a prefix, by group and stretch; -1 = not resident.
 using Pages = std::vector<std::vector<int32_t>>;
@@ -74,6 +75,11 @@ Status check_header(const Header& header, uint64_t file_bytes, StepRunner& runne
     return data_loss("[state] the file should have " + std::to_string(header.payload_bytes) +
                      " bytes after its header, it has " + std::to_string(file_bytes - sizeof(Header)));
   }
+  const std::string saved(header.cache_type, ::strnlen(header.cache_type, sizeof(header.cache_type)));
+  if (saved != runner.cache_type()) {
+    return invalid_argument("[state] the file was saved with --cache-type " + saved + ", this run has " +
+                            std::string(runner.cache_type()) + "; use the same, or save it again");
+  }
   if (header.page_tokens != kPageTokens || header.n_groups != runner.cache().pools().size() ||
       header.fingerprint != runner.fingerprint()) {
     return invalid_argument(
@@ -121,6 +127,7 @@ Result<int32_t> save_state(StepRunner& runner, std::span<const int32_t> ids,
   header.page_tokens = kPageTokens;
   header.fingerprint = runner.fingerprint();
   header.n_tokens = static_cast<uint32_t>(match.n_tokens);
+  runner.cache_type().copy(header.cache_type, sizeof(header.cache_type));
   header.n_groups = static_cast<uint32_t>(pages.size());
   Checksum sum;
   SKUA_RETURN_IF_ERROR(for_payload(runner, ids, pages, [&](std::span<const std::byte> bytes) {

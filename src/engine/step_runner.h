@@ -37,6 +37,9 @@ class StepRunner {
   /// arithmetic.
   virtual uint64_t fingerprint() = 0;
 
+  /// How keys and values of heads are kept: "f32", "f16", "bf16".
+  virtual std::string_view cache_type() const = 0;
+
   /// Number of the newest completed step.
   virtual uint64_t step() const = 0;
 };

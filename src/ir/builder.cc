@@ -71,6 +71,7 @@ SlotId GraphBuilder::slot(CacheSlot slot) {
   if (empty) {
     fail(invalid_argument("[graph] layer " + std::to_string(slot.layer) + " has an empty cache slot"));
   }
+  if (keeps_heads(slot) && numerics_.kv_cache) slot.storage = *numerics_.kv_cache;
   graph_.slots.push_back(slot);
   return SlotId(static_cast<uint32_t>(graph_.slots.size() - 1));
 }

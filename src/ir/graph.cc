@@ -1,6 +1,7 @@
 // Checks and prints graphs.
 #include "ir/graph.h"
 
+#include <algorithm>
 #include <sstream>
 
 namespace skua {
@@ -44,6 +45,15 @@ CacheSlot ssm1_slot(int64_t d_inner, int64_t d_state, int32_t layer) {
   slot.n_blocks = static_cast<int32_t>((d_inner + kSsm1Channels - 1) / kSsm1Channels);
   slot.state = kSsm1Channels * d_state;
   return slot;
+}
+
+bool keeps_heads(const CacheSlot& slot) {
+  return slot.kind == SlotKind::kFull || slot.kind == SlotKind::kWindow;
+}
+
+bool keeps_heads(const Graph& graph) {
+  return std::any_of(graph.slots.begin(), graph.slots.end(),
+                     [](const CacheSlot& slot) { return keeps_heads(slot); });
 }
 
 int64_t page_elements(const CacheSlot& slot) {

@@ -111,6 +111,9 @@ struct RecurrentPage {
 CacheSlot delta_slot(const GatedDelta& op, int32_t layer);
 CacheSlot ssm1_slot(int64_t d_inner, int64_t d_state, int32_t layer);
 
+/// True of slots with keys and values of heads, whose type may be chosen (Numerics::kv_cache).
+bool keeps_heads(const CacheSlot& slot);
+
 /// Elements of one page of a slot.
 int64_t page_elements(const CacheSlot& slot);
 
@@ -129,7 +132,8 @@ enum class MlaPrefill : uint8_t { kExact, kFast };
 struct Numerics {
   DType residual = DType::kF32;
   DType matmul_input = DType::kF32;
-  DType kv = DType::kF32;  // q, k, v and cache
+  DType kv = DType::kF32;              // q, k, v and cache
+  std::optional<DType> kv_cache = {};  // of keys and values of heads in the cache, where it is not `kv`
   DType logits = DType::kF32;
   MlaPrefill mla_prefill = MlaPrefill::kExact;
 };
@@ -145,6 +149,9 @@ struct Graph {
   const WeightDecl& weight(WeightId id) const { return weights[id.value()]; }
   const CacheSlot& slot(SlotId id) const { return slots[id.value()]; }
 };
+
+/// True if some slot keeps keys and values of heads.
+bool keeps_heads(const Graph& graph);
 
 /// Output types of `op` for these inputs. Errors: kInvalidArgument naming the sizes that do not fit.
 Result<std::vector<ValueType>> infer_types(const Graph& graph, const Op& op, std::span<const ValueId> inputs,

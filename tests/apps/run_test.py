@@ -7,6 +7,7 @@ import subprocess
 import time
 import unittest
 
+import tiny_model
 from harness import SLOW, ProgramTest
 
 TEMPLATE_TOKENS = len("user\n\n") + len("assistant\n") + 3  # of one message, besides its bytes
@@ -34,6 +35,16 @@ class Replies(ProgramTest):
         result = self.run_skua("run", self.model, "hi", "--system", "Be brief.")
         n_system = len("system\nBe brief.\n") + 2
         self.assertIn(f"prompt {TEMPLATE_TOKENS + 2 + n_system} tokens", result.stderr)
+
+    def test_values_that_the_cache_cannot_hold_are_told_of(self):
+        name = "model.layers.0.self_attn.v_proj.weight"
+        large = tiny_model.matrix(tiny_model.HEAD_DIM, tiny_model.WIDTH, [(0, t, 1e5) for t in range(tiny_model.WIDTH)])
+        model = tiny_model.write(self.root / "large", named={**tiny_model.tensors(), name: large})
+        for kind, warned in (("f16", True), ("bf16", False), ("f32", False)):
+            result = self.run_skua("run", model, "-p", "hi", "--cache-type", kind)
+            self.assertEqual((result.returncode, result.stdout), (0, b"Paris.\n"), result.stderr)
+            says = r"--cache-type f16: [1-9]\d* keys or values lay beyond 65504 [^\n]*Use --cache-type bf16\n"
+            (self.assertRegex if warned else self.assertNotRegex)(result.stderr, says)
 
     def test_limits_and_stop_texts(self):
         count = ["run", self.model, "count"]

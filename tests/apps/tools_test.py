@@ -19,7 +19,20 @@ class Inspect(ProgramTest):
                          {name: shape for name, (shape, _) in tiny_model.tensors().items()})
         per_token = 2 * 4 * tiny_model.HEAD_DIM  # one key and one value in float32
         self.assertEqual(out["memory"], {"context": 1000, "weight_bytes": 4 * n_values, "cache_bytes": 1024 * per_token,
-                                         "cache_bytes_per_token": per_token, "state_bytes_per_sequence": 0})
+                                         "cache_bytes_per_token": per_token, "state_bytes_per_sequence": 0,
+                                         "cache_type": "f32"})
+
+    def test_the_type_of_the_cache_shows_in_memory_and_plan(self):
+        whole = json.loads(self.reply("inspect", self.model, "--json"))["memory"]
+        for kind in ("f16", "bf16"):
+            half = json.loads(self.reply("inspect", self.model, "--json", "--cache-type", kind))["memory"]
+            self.assertEqual(half["cache_type"], kind)
+            for key in ("cache_bytes", "cache_bytes_per_token"):
+                self.assertEqual(2 * half[key], whole[key])
+            text = self.reply("inspect", self.model, "--plan", "--cache-type", kind)
+            for part in (f"keys and values of heads in {kind}", f"cache: keys and values of heads {kind}", f"attention_{kind}"):
+                self.assertIn(part, text)
+        self.assertIn("cache: keys and values of heads f32", self.reply("inspect", self.model, "--plan"))
 
     def test_text_and_tensors(self):
         text = self.reply("inspect", self.model)

@@ -71,6 +71,8 @@ class WrongUsage(ProgramTest):
     def test_options_that_do_not_go_together(self):
         self.refused(2, "run", "-p", "x", "--compute", "f64", says=["--compute f64", "--backend ref"])
         self.refused(2, "run", "-p", "x", "--backend", "ref", "--compute", "native", says=["--backend cpu"])
+        self.refused(2, "run", "-p", "x", "--backend", "ref", "--cache-type", "f16", says=["--cache-type f16", "--backend cpu"])
+        self.refused(2, "run", "-p", "x", "--cache-type", "f8", says=["--cache-type", "'f8'", "f32, f16, bf16"])
         self.refused(2, "run", "-p", "x", "--speculate", "draft", says=["needs --draft"])
         self.refused(2, "run", "-p", "x", *["--stop=x"] * 65, says=["more than 64"])
         self.refused(2, "run", "-p", "x", "--backend", "ref", "--isa", "avx2", says=["--isa", "--backend ref"])

@@ -18,6 +18,7 @@ struct Shape {
   float softcap = 0.0f;
   int32_t chunk = 0;
   double sinks = 0.0;  // size of the heads' sinks; 0 = none
+  DType cache = DType::kF32;
 };
 
 /// Input ids: k = 0, v = 1, q = 2.
@@ -28,7 +29,7 @@ CaseBuilder graph_of(const std::string& name, const Shape& shape) {
                 std::to_string(shape.chunk) + (shape.sinks > 0 ? ", sinks" : "") + ")");
   const int32_t kept = std::max(shape.window, shape.chunk);
   const SlotId slot = b.slot({kept > 0 ? SlotKind::kWindow : SlotKind::kFull, 0, shape.n_kv_heads,
-                              shape.k_dim, shape.v_dim, kept, DType::kF32});
+                              shape.k_dim, shape.v_dim, kept, shape.cache});
   const ValueId k = b.input(int64_t{shape.n_kv_heads} * shape.k_dim);
   const ValueId v = b.input(int64_t{shape.n_kv_heads} * shape.v_dim);
   const ValueId q = b.input(int64_t{shape.n_heads} * shape.k_dim);
@@ -92,6 +93,23 @@ OpCase not_resident(const Shape& shape) {
   return b.take();
 }
 
+/// A cache of 16-bit numbers.
+void add_half_cases(DType cache, std::vector<OpCase>& out) {
+  const Shape plain{.cache = cache};
+  for (const std::vector<int32_t>& lengths : {std::vector<int32_t>{1}, {63, 1, 1, 1}, {130, 3}}) {
+    out.push_back(chunks("16 bits", plain, lengths));
+  }
+  out.push_back(chunks("16 bits, 300 tokens",
+                       {.n_heads = 9, .n_kv_heads = 3, .k_dim = 64, .v_dim = 64, .cache = cache},
+                       {290, 9, 1}));
+  out.push_back(chunks("16 bits, odd sizes",
+                       {.n_heads = 5, .n_kv_heads = 1, .k_dim = 7, .v_dim = 21, .cache = cache}, {67, 1}));
+  out.push_back(chunks("16 bits, large scores", plain, {70, 2}, 60.0));
+  out.push_back(strangers({.window = 20, .cache = cache}));
+  out.push_back(shared_prefix(plain));
+  out.push_back(freed_pages({.window = 60, .cache = cache}));
+}
+
 }  // namespace
 
 std::vector<OpCase> attention_cases() {
@@ -128,6 +146,7 @@ std::vector<OpCase> attention_cases() {
                          {290, 9, 1, 300}, 4.0));
     out.push_back(chunks("sinks", {.window = 8, .softcap = 5.0f, .sinks = sinks}, {6, 1, 1, 1, 80, 1}));
   }
+  for (const DType cache : {DType::kF16, DType::kBF16}) add_half_cases(cache, out);
   out.push_back(strangers({.chunk = 32, .sinks = 2.0}));
   out.push_back(not_resident({.sinks = 2.0}));
   out.push_back(strangers(plain));

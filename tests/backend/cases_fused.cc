@@ -73,7 +73,7 @@ FusedPair gated(const Format& format, int32_t n_tokens, int64_t width, Act act, 
   return pair;
 }
 
-FusedPair rope_write(RopeStyle style, int32_t rot_dim, DType kv) {
+FusedPair rope_write(RopeStyle style, int32_t rot_dim, DType kv, DType cache) {
   constexpr int32_t kHeads = 2;
   constexpr int32_t kDim = 16;
   FusedPair pair;
@@ -84,7 +84,7 @@ FusedPair rope_write(RopeStyle style, int32_t rot_dim, DType kv) {
   const Rope rope{kHeads, kDim, style};
   const Attention attention{SlotId(0), 4, 0.25f, 0, 0.0f};
   for (CaseBuilder* b : {&parts, &fused}) {
-    b->slot({SlotKind::kFull, 0, kHeads, kDim, kDim, 0, kv});
+    b->slot({SlotKind::kFull, 0, kHeads, kDim, kDim, 0, cache});
     b->input(kHeads * kDim, kv);  // k
     b->input(kHeads * kDim, kv);  // v
     b->input(4 * kDim, kv);       // q
@@ -117,9 +117,11 @@ std::vector<FusedPair> fused_pairs() {
   for (Act act : {Act::kGeluTanh, Act::kGeluErf, Act::kRelu}) {
     out.push_back(gated({FormatKind::kF32}, 7, 67, act, DType::kF32, DType::kF32));
   }
-  out.push_back(rope_write(RopeStyle::kHalf, 16, DType::kF32));
-  out.push_back(rope_write(RopeStyle::kHalf, 4, DType::kF32));
-  out.push_back(rope_write(RopeStyle::kInterleaved, 16, DType::kF32));
+  for (DType cache : {DType::kF32, DType::kF16, DType::kBF16}) {
+    out.push_back(rope_write(RopeStyle::kHalf, 16, DType::kF32, cache));
+    out.push_back(rope_write(RopeStyle::kHalf, 4, DType::kF32, cache));
+    out.push_back(rope_write(RopeStyle::kInterleaved, 16, DType::kF32, cache));
+  }
   return out;
 }
 

@@ -172,16 +172,35 @@ std::vector<FamilyModel> sample_family_models() {
   return out;
 }
 
+namespace {
+
+Graph graph_of(const Json& config) {
+  const auto parsed = parse_model(config, ConfigPolicy::kStrict);
+  if (!parsed.ok()) check_failed(__FILE__, __LINE__, "parse_model", parsed.status().message());
+  auto graph = (*parsed)->build(Numerics{});
+  if (!graph.ok()) check_failed(__FILE__, __LINE__, "build", graph.status().message());
+  return std::move(graph).value();
+}
+
+}  // namespace
+
+std::vector<FamilyModel> sample_models_with_heads() {
+  std::vector<FamilyModel> out;
+  for (FamilyModel& model : sample_family_models()) {
+    const auto config = parse_json(model.config);
+    SKUA_CHECK(config.ok());
+    if (keeps_heads(graph_of(*config))) out.push_back(std::move(model));
+  }
+  return out;
+}
+
 std::unique_ptr<MemoryCheckpoint> make_checkpoint(const FamilyModel& model) {
   auto out = std::make_unique<MemoryCheckpoint>(model.name);
   auto config = parse_json(model.config);
   SKUA_CHECK(config.ok());
-  const auto parsed = parse_model(*config, ConfigPolicy::kStrict);
-  if (!parsed.ok()) check_failed(__FILE__, __LINE__, "parse_model", parsed.status().message());
-  const auto graph = (*parsed)->build(Numerics{});
-  if (!graph.ok()) check_failed(__FILE__, __LINE__, "build", graph.status().message());
+  const Graph graph = graph_of(*config);
   std::set<std::string> made;  // several weights may be parts of one tensor
-  for (const WeightDecl& weight_decl : graph->weights) {
+  for (const WeightDecl& weight_decl : graph.weights) {
     for (const WeightDecl& decl : tensors_behind(weight_decl)) {
       if (!made.insert(decl.name).second) continue;
       const HostWeight weight = random_for(decl, model);

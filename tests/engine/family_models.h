@@ -25,6 +25,9 @@ std::vector<FamilyModel> family_models();
 /// Some of them, of each kind one: for tests that cost more.
 std::vector<FamilyModel> sample_family_models();
 
+/// Those of the sample that keep keys and values of heads (which may be 16-bit numbers).
+std::vector<FamilyModel> sample_models_with_heads();
+
 /// The model's checkpoint: every weight that its graph declares, from a seed made of its name.
 std::unique_ptr<MemoryCheckpoint> make_checkpoint(const FamilyModel& model);
 

@@ -14,8 +14,9 @@ namespace {
 
 constexpr size_t kRequests = 100;
 
-EngineOptions options(int32_t max_seqs, int32_t cache_tokens) {
+EngineOptions options(int32_t max_seqs, int32_t cache_tokens, const std::string& cache_type) {
   EngineOptions out;
+  out.cache_type = cache_type;
   out.n_threads = 2;
   out.context = 256;
   out.max_seqs = max_seqs;
@@ -61,12 +62,30 @@ void take(std::map<SeqId, Reply>& replies, const std::vector<StreamEvent>& event
   }
 }
 
-class UnderLoad : public ::testing::TestWithParam<test::FamilyModel> {};
+struct Subject {
+  test::FamilyModel model;
+  std::string cache_type = "f32";
+
+  std::string name() const { return model.name + (cache_type == "f32" ? "" : "_cache_" + cache_type); }
+};
+void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name(); }
+
+/// Every model of the sample; those that keep keys and values of heads also with a cache of 16-bit numbers,
+/// of one type and the other in turn.
+std::vector<Subject> subjects() {
+  std::vector<Subject> out;
+  for (const test::FamilyModel& model : test::sample_family_models()) out.push_back({model});
+  for (const test::FamilyModel& model : test::sample_models_with_heads())
+    out.push_back({model, out.size() % 2 == 0 ? "f16" : "bf16"});
+  return out;
+}
+
+class UnderLoad : public ::testing::TestWithParam<Subject> {};
 
 // B082 among others: several long sequences on models with windows
 TEST_P(UnderLoad, EveryReplyEqualsItsSoloRun) {
   std::mt19937 rng(10);
-  const auto busy = open(GetParam(), options(4, 300));
+  const auto busy = open(GetParam().model, options(4, 300, GetParam().cache_type));
   std::vector<std::pair<SeqId, GenerateRequest>> requests;
   std::map<SeqId, Reply> replies;
   while (requests.size() < kRequests || !busy->idle()) {
@@ -79,7 +98,7 @@ TEST_P(UnderLoad, EveryReplyEqualsItsSoloRun) {
     if (rng() % 60 == 0) busy->cancel(requests[rng() % requests.size()].first);
     take(replies, busy->step());
   }
-  const auto alone = open(GetParam(), options(1, 0));
+  const auto alone = open(GetParam().model, options(1, 0, GetParam().cache_type));
   int n_cancelled = 0;
   for (auto& [id, request] : requests) {
     request.speculate = false;
@@ -100,7 +119,7 @@ TEST_P(UnderLoad, EveryReplyEqualsItsSoloRun) {
   const CoreCounters& c = busy->counters();
   std::printf(
       "%s: steps %llu, reused %llu tokens, preempted %llu, drafted %llu, accepted %llu, cancelled %d\n",
-      GetParam().name.c_str(), static_cast<unsigned long long>(c.n_steps),
+      GetParam().name().c_str(), static_cast<unsigned long long>(c.n_steps),
       static_cast<unsigned long long>(c.n_cached_tokens), static_cast<unsigned long long>(c.n_preemptions),
       static_cast<unsigned long long>(c.n_drafted), static_cast<unsigned long long>(c.n_accepted),
       n_cancelled);
@@ -109,8 +128,8 @@ TEST_P(UnderLoad, EveryReplyEqualsItsSoloRun) {
   EXPECT_GT(c.n_drafted, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, UnderLoad, ::testing::ValuesIn(test::sample_family_models()),
-                         [](const auto& param) { return param.param.name; });
+INSTANTIATE_TEST_SUITE_P(Families, UnderLoad, ::testing::ValuesIn(subjects()),
+                         [](const auto& param) { return param.param.name(); });
 
 }  // namespace
 }  // namespace skua

@@ -21,11 +21,12 @@ constexpr int32_t kPrompt =
     345;  // crosses page borders, the border of an attention split (256), every window
 constexpr RunnerOptions kOptions{.context = 512, .max_tokens = 512, .max_seqs = 4, .fusion = Fusion::kOn};
 
-std::unique_ptr<Backend> cpu(CpuCompute compute, int n_threads = 1, CpuIsa isa = CpuIsa::kAuto) {
+std::unique_ptr<Backend> cpu(CpuCompute compute, DType cache, int n_threads = 1, CpuIsa isa = CpuIsa::kAuto) {
   CpuOptions options;
   options.n_threads = n_threads;
   options.isa = isa;
   options.compute = compute;
+  options.cache = cache;
   return must(make_cpu_backend(options));
 }
 
@@ -59,17 +60,26 @@ std::string digest(const Rows& rows) {
 struct Subject {
   FamilyModel model;
   CpuCompute compute;
+  DType cache = DType::kF32;
 
-  std::string name() const { return model.name + (compute == CpuCompute::kF32 ? "_f32" : "_native"); }
+  std::string name() const {
+    return model.name + (compute == CpuCompute::kF32 ? "_f32" : "_native") +
+           (cache == DType::kF32 ? "" : "_cache_" + std::string(dtype_name(cache)));
+  }
 };
 void PrintTo(const Subject& subject, std::ostream* out) { *out << subject.name(); }
 
-/// Every model in f32; those with quantized weights also with rounded activations.
+/// Every model in f32; those with quantized weights also with rounded activations. Some also with a cache of
+/// 16-bit numbers.
 std::vector<Subject> subjects() {
   std::vector<Subject> out;
   for (const FamilyModel& model : family_models()) {
     out.push_back({model, CpuCompute::kF32});
     if (!model.format.is_plain()) out.push_back({model, CpuCompute::kNative});
+  }
+  for (const FamilyModel& model : sample_models_with_heads()) {
+    const CpuCompute compute = model.format.is_plain() ? CpuCompute::kF32 : CpuCompute::kNative;
+    for (const DType cache : {DType::kF16, DType::kBF16}) out.push_back({model, compute, cache});
   }
   return out;
 }
@@ -80,7 +90,8 @@ class SameBytes : public testing::TestWithParam<Subject> {
                                    Fusion fusion = Fusion::kOn) {
     RunnerOptions options = kOptions;
     options.fusion = fusion;
-    return std::make_unique<HandRunner>(GetParam().model, cpu(GetParam().compute, n_threads, isa), options);
+    return std::make_unique<HandRunner>(GetParam().model,
+                                        cpu(GetParam().compute, GetParam().cache, n_threads, isa), options);
   }
 
   void SetUp() override {

@@ -78,6 +78,7 @@ class ScriptedRunner final : public StepRunner {
     return unsupported("[simulator] no files");
   }
   uint64_t fingerprint() override { return 1; }
+  std::string_view cache_type() const override { return "f32"; }
   uint64_t step() const override { return step_; }
 
   /// What a page that is freed a step early looks like: somebody else's tokens in it.

@@ -44,7 +44,9 @@ TEST(SpeculationGauge, StopsWhenGuessesDoNotPayAndLooksAgainLater) {
 /// guess is right) or another one (most are wrong).
 class DraftTest : public ::testing::Test {
  protected:
-  void SetUp() override { backend_ = std::move(make_backend({"cpu", "f32", "auto", "exact", 1})).value(); }
+  void SetUp() override {
+    backend_ = std::move(make_backend({"cpu", "f32", "auto", "exact", "f32", 1})).value();
+  }
 
   LoadedModel load(size_t index) {
     auto model = load_model(*test::make_checkpoint(test::family_models()[index]), *backend_,

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "engine/engine.h"
 #include "engine/family_models.h"
+#include "engine/runner.h"
 
 namespace skua {
 namespace {
@@ -23,11 +24,12 @@ class StateFile : public ::testing::TestWithParam<test::FamilyModel> {
   }
   void TearDown() override { std::filesystem::remove(path_); }
 
-  std::unique_ptr<Engine> open(const std::string& compute = "f32") {
+  std::unique_ptr<Engine> open(const std::string& cache_type = "f32") {
     EngineOptions options;
     options.n_threads = 1;
     options.context = 256;
-    options.compute = compute;
+    options.compute = "f32";
+    options.cache_type = cache_type;
     auto engine = Engine::open(test::make_checkpoint(GetParam()), options);
     EXPECT_TRUE(engine.ok()) << engine.status().message();
     return std::move(engine).value();
@@ -85,6 +87,26 @@ TEST_P(StateFile, AConversationGoesOnInAnotherProcessWithTheSameBytes) {
   const auto [again, reused] = reply(*second, ids);
   EXPECT_EQ(again, text);
   EXPECT_EQ(reused, 149);
+}
+
+TEST_P(StateFile, BelongsToOneTypeOfCache) {
+  const auto half = open("f16");
+  const auto ids = prompt(100);
+  const auto [text, cached] = reply(*half, ids);
+  ASSERT_TRUE(half->save_state(ids, path_).ok());
+  const auto same = open("f16");
+  ASSERT_TRUE(same->restore_state(path_).ok());
+  EXPECT_EQ(reply(*same, ids), std::make_pair(text, 99));
+  for (const std::string other : {"bf16", "f32"}) {
+    const auto engine = open(other);
+    EXPECT_NE(engine->runner().fingerprint(), half->runner().fingerprint());
+    const auto restored = engine->restore_state(path_);
+    ASSERT_FALSE(restored.ok());
+    EXPECT_EQ(restored.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(restored.status().message().find("--cache-type f16, this run has " + other), std::string::npos)
+        << restored.status().message();
+    EXPECT_EQ(reply(*engine, ids).second, 0);  // nothing of it is in the cache
+  }
 }
 
 TEST_P(StateFile, WhatDoesNotFitIsRefusedWithAReason) {

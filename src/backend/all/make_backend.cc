@@ -17,10 +17,18 @@ Result<MlaPrefill> prefill_from_name(const std::string& name) {
   return wrong("mla-prefill", "exact or fast", name);
 }
 
+Result<DType> cache_from_name(const std::string& name) {
+  for (const DType type : {DType::kF32, DType::kF16, DType::kBF16}) {
+    if (name == dtype_name(type)) return type;
+  }
+  return wrong("cache-type", "f32, f16 or bf16", name);
+}
+
 Result<std::unique_ptr<Backend>> make_ref(const BackendRequest& request) {
   RefOptions options;
   options.n_threads = request.n_threads;
   SKUA_ASSIGN_OR_RETURN(options.numerics.mla_prefill, prefill_from_name(request.mla_prefill));
+  if (request.cache_type != "f32") return wrong("cache-type on ref", "f32", request.cache_type);
   if (request.compute == "rounded")
     options.rounding = RefRounding::kRounded;
   else if (request.compute != "auto" && request.compute != "f64") {
@@ -34,6 +42,7 @@ Result<std::unique_ptr<Backend>> make_cpu(const BackendRequest& request) {
   options.n_threads = request.n_threads;
   SKUA_ASSIGN_OR_RETURN(options.isa, cpu_isa_from_name(request.isa));
   SKUA_ASSIGN_OR_RETURN(options.mla_prefill, prefill_from_name(request.mla_prefill));
+  SKUA_ASSIGN_OR_RETURN(options.cache, cache_from_name(request.cache_type));
   if (request.compute == "native") {
     options.compute = CpuCompute::kNative;
   } else if (request.compute == "auto") {

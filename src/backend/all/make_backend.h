@@ -13,6 +13,7 @@ struct BackendRequest {
   std::string compute = "auto";  // "auto", "f32", "native" (cpu), "f64" (ref: not rounded), "rounded" (ref)
   std::string isa = "auto";      // cpu: "auto", "avx2", "avx512"
   std::string mla_prefill = "exact";  // "exact", "fast"
+  std::string cache_type = "f32";     // of keys and values of heads: "f32", "f16", "bf16" (cpu)
   int32_t n_threads = 1;
 };
 

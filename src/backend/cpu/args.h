@@ -91,12 +91,13 @@ enum class PageOrder : uint8_t {
 
 struct SlotShape {
   PageOrder order = PageOrder::kHeads;
+  DType element = DType::kF32;  // or, of kHeads, kF16 or kBF16
   int64_t n_kv_heads = 0;
   int64_t k_dim = 0;
   int64_t v_dim = 0;
   int64_t max_pages = 0;
 
-  int64_t page_floats() const { return n_kv_heads * (k_dim + v_dim) * kPageTokens; }
+  int64_t page_elements() const { return n_kv_heads * (k_dim + v_dim) * kPageTokens; }
   int64_t latent_row() const { return v_dim + k_dim; }
   int64_t k_begin(int64_t head) const { return head * k_dim * kPageTokens; }
   int64_t v_begin(int64_t head) const { return (n_kv_heads * k_dim + head * v_dim) * kPageTokens; }

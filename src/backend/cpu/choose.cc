@@ -88,8 +88,16 @@ struct Chooser {
                        "; the nearest supported type is f32");
   }
 
+  /// Of slots that hold keys and values.
+  Status check_kv_slot(const CacheSlot& slot) const {
+    const bool half = slot.storage == DType::kF16 || slot.storage == DType::kBF16;
+    if (half && slot.kind != SlotKind::kLatent) return ok_status();
+    return check_slot(slot);
+  }
+
   SlotShape slot_shape(const CacheSlot& slot) const {
     return {.order = slot.kind == SlotKind::kLatent ? PageOrder::kLatent : PageOrder::kHeads,
+            .element = slot.storage,
             .n_kv_heads = slot.n_kv_heads,
             .k_dim = slot.k_dim,
             .v_dim = slot.v_dim,
@@ -235,7 +243,7 @@ struct Chooser {
 
   Result<KernelChoice> operator()(const KvWrite& op) const {
     const CacheSlot& slot = graph().slot(op.slot);
-    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    SKUA_RETURN_IF_ERROR(check_kv_slot(slot));
     KvWriteArgs args;
     place(args, Lead::kTokens);
     args.slot = slot_shape(slot);
@@ -243,7 +251,7 @@ struct Chooser {
   }
   Result<KernelChoice> operator()(const RopeKvWrite& op) const {
     const CacheSlot& slot = graph().slot(op.write.slot);
-    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    SKUA_RETURN_IF_ERROR(check_kv_slot(slot));
     if (op.key_storage != DType::kF32) {
       return unsupported("[cpu] rope_kv_write with keys of type " + std::string(dtype_name(op.key_storage)) +
                          "; the nearest supported type is f32");
@@ -259,7 +267,7 @@ struct Chooser {
 
   Result<KernelChoice> operator()(const Attention& op) const {
     const CacheSlot& slot = graph().slot(op.slot);
-    SKUA_RETURN_IF_ERROR(check_slot(slot));
+    SKUA_RETURN_IF_ERROR(check_kv_slot(slot));
     AttentionArgs args;
     place(args, Lead::kTokens);
     args.slot = slot_shape(slot);
@@ -277,7 +285,8 @@ struct Chooser {
     const uint64_t keys = static_cast<uint64_t>(context.capacity.max_pages) * kPageTokens;
     const auto dims = static_cast<uint64_t>(slot.k_dim + slot.v_dim);
     return finish(target.table->attention, args,
-                  2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(op.n_heads) * dims);
+                  2 * rows(Lead::kTokens) * keys * static_cast<uint64_t>(op.n_heads) * dims,
+                  slot.storage == DType::kF32 ? "" : dtype_name(slot.storage));
   }
 
   /// Workspace of attention, and how many tokens may have their splits spread over the threads: as many as

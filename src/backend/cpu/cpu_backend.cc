@@ -21,6 +21,7 @@ class CpuBackend final : public Backend {
   CpuBackend(CpuIsa isa, const CpuOptions& options, int n_threads)
       : pool_(n_threads),
         mla_prefill_(options.mla_prefill),
+        cache_(options.cache),
         target_{.table = isa == CpuIsa::kAvx512 ? &cpu::avx512::kernel_table() : &cpu::avx2::kernel_table(),
                 .isa = isa,
                 .compute = options.compute,
@@ -30,19 +31,23 @@ class CpuBackend final : public Backend {
   std::string_view name() const override { return "cpu"; }
   std::string description() const override {
     return "cpu " + std::string(cpu_isa_name(target_.isa)) + ", " + std::to_string(target_.n_threads) +
-           (target_.n_threads == 1 ? " thread" : " threads") + ", compute " + compute_name();
+           (target_.n_threads == 1 ? " thread" : " threads") + ", compute " + compute_name() + cache_name();
   }
   std::string arithmetic() const override {
     // The same on every instruction set; s15 is how activations are rounded (kernels/quantize.h).
-    return "cpu " + compute_name() + (target_.compute == CpuCompute::kF32 ? "" : " s15");
+    return "cpu " + compute_name() + (target_.compute == CpuCompute::kF32 ? "" : " s15") + cache_name();
   }
-  Numerics numerics() const override { return {.mla_prefill = mla_prefill_}; }
+  Numerics numerics() const override {
+    Numerics out{.mla_prefill = mla_prefill_};
+    if (cache_ != DType::kF32) out.kv_cache = cache_;
+    return out;
+  }
   FusionSet fusions() const override {
     return {.add_rms_norm = true, .multi_linear = true, .gated_linear = true, .rope_kv_write = true};
   }
   uint64_t element_bytes(DType storage) const override { return dtype_bytes(storage); }
   uint64_t cache_page_bytes(const CacheSlot& slot) const override {
-    return static_cast<uint64_t>(page_elements(slot)) * sizeof(float);
+    return static_cast<uint64_t>(page_elements(slot)) * dtype_bytes(slot.storage);
   }
 
   Result<std::shared_ptr<DeviceBuffer>> allocate(uint64_t bytes, std::string_view what) override {
@@ -70,9 +75,10 @@ class CpuBackend final : public Backend {
   }
 
   LatentCounters latent_counters() const override { return counters_; }
+  uint64_t saturated_cache_values() const override { return saturated_; }
 
   Status run(std::span<const BoundStep> steps, std::span<const uint32_t> order) override {
-    cpu::Executor executor{pool_, counters_};
+    cpu::Executor executor{pool_, counters_, saturated_};
     for (const uint32_t index : order) {
       const BoundStep& step = steps[index];
       step.fn({.args = step.args, .operands = step.operands, .executor = &executor});
@@ -87,9 +93,16 @@ class CpuBackend final : public Backend {
                                                   : "native";
   }
 
+  /// Nothing for the default.
+  std::string cache_name() const {
+    return cache_ == DType::kF32 ? "" : ", cache " + std::string(dtype_name(cache_));
+  }
+
   ThreadPool pool_;
   LatentCounters counters_;
+  uint64_t saturated_ = 0;  // kernels add to it atomically
   MlaPrefill mla_prefill_;
+  DType cache_;
   cpu::Target target_;
   cpu::WeightHeap heap_;
 };
@@ -100,6 +113,10 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const CpuOptions& options) {
   if (options.n_threads < 0 || options.n_threads > kMaxThreads) {
     return invalid_argument("[cpu] number of threads: expected 1 to " + std::to_string(kMaxThreads) +
                             " (0 = all), got " + std::to_string(options.n_threads));
+  }
+  if (options.cache != DType::kF32 && options.cache != DType::kF16 && options.cache != DType::kBF16) {
+    return invalid_argument("[cpu] cache of " + std::string(dtype_name(options.cache)) +
+                            ": expected f32, f16 or bf16");
   }
   SKUA_ASSIGN_OR_RETURN(const CpuIsa isa, resolve_cpu_isa(options.isa));
   const int n_threads = options.n_threads == 0 ? available_cpus() : options.n_threads;

@@ -9,6 +9,7 @@ namespace skua::cpu {
 struct Executor {
   ThreadPool& pool;
   LatentCounters& counters;
+  uint64_t& saturated;  // see Backend::saturated_cache_values
 };
 
 }  // namespace skua::cpu

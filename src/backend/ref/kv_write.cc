@@ -12,8 +12,8 @@ void kv_write(const Call& call) {
     const int32_t seq = token_seq[t];
     const CacheRow row = CacheView(call, seq).at(cache_position(call.seqs()[seq], t));
     if (row.k == nullptr) return;
-    for (int64_t i = 0; i < k.width; ++i) row.k[i] = round_to(storage, k.row(t)[i]);
-    for (int64_t i = 0; i < v.width; ++i) row.v[i] = round_to(storage, v.row(t)[i]);
+    for (int64_t i = 0; i < k.width; ++i) row.k[i] = cached(storage, k.row(t)[i]);
+    for (int64_t i = 0; i < v.width; ++i) row.v[i] = cached(storage, v.row(t)[i]);
   });
 }
 

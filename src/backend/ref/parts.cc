@@ -88,6 +88,12 @@ void rotate_head(const Rope& rope, const double* angles, int64_t half, const dou
   for (int64_t i = 2 * half; i < rope.head_dim; ++i) y[i] = round_to(storage, x[i]);
 }
 
+double cached(DType storage, double x) {
+  const double y = round_to(storage, x);
+  if (!std::isinf(y) || std::isinf(x)) return y;
+  return std::copysign(storage == DType::kF16 ? 65504.0 : storage == DType::kBF16 ? 0x1.FEp127 : y, x);
+}
+
 CacheRow CacheView::at(int64_t position) const {
   const int64_t index = position / kPageTokens;
   if (position < 0 || index >= max_pages_ || pages_[index] < 0) return {};

@@ -37,6 +37,10 @@ void linear_rows(ThreadPool& pool, const Rows& x, const LinearWeights& weights, 
 void rotate_head(const Rope& rope, const double* angles, int64_t half, const double* x, DType storage,
                  double* y);
 
+/// x as the cache keeps it: rounded to `storage`, a finite x never to an infinity but to the largest of its
+/// sign.
+double cached(DType storage, double x);
+
 /// Where a token's rows lie in the slab, or nullptr for a token whose page is not resident.
 struct CacheRow {
   double* k = nullptr;  // [n_kv_heads, k_dim]

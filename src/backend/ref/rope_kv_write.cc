@@ -19,8 +19,8 @@ void rope_kv_write(const Call& call) {
       rotate_head(op.rope, angles.row(t), angles.width / 2, k.row(t) + at, call.args.inner_storage,
                   row.k + at);
     }
-    for (int64_t i = 0; i < k.width; ++i) row.k[i] = round_to(storage, row.k[i]);
-    for (int64_t i = 0; i < v.width; ++i) row.v[i] = round_to(storage, v.row(t)[i]);
+    for (int64_t i = 0; i < k.width; ++i) row.k[i] = cached(storage, row.k[i]);
+    for (int64_t i = 0; i < v.width; ++i) row.v[i] = cached(storage, v.row(t)[i]);
   });
 }
 

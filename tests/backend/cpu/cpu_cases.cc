@@ -59,8 +59,11 @@ OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& l
   const ValueId q = b.input(int64_t{shape.n_heads} * shape.k_dim);
   const ValueId k = b.input(int64_t{shape.n_kv_heads} * shape.k_dim);
   const ValueId v = b.input(int64_t{shape.n_kv_heads} * shape.v_dim);
-  const SlotId slot = b.slot(
-      {.kind = SlotKind::kFull, .n_kv_heads = shape.n_kv_heads, .k_dim = shape.k_dim, .v_dim = shape.v_dim});
+  const SlotId slot = b.slot({.kind = SlotKind::kFull,
+                              .n_kv_heads = shape.n_kv_heads,
+                              .k_dim = shape.k_dim,
+                              .v_dim = shape.v_dim,
+                              .storage = shape.cache});
   b.node(KvWrite{slot}, {k, v});
   const float scale = 2.0f / std::sqrt(static_cast<float>(shape.k_dim));
   Attention attention{slot, shape.n_heads, scale, shape.window, shape.softcap, shape.chunk};

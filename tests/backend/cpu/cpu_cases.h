@@ -31,6 +31,7 @@ struct AttentionShape {
   float softcap = 0.0f;
   int32_t chunk = 0;
   double sinks = 0.0;  // size of the heads' sinks; 0 = none
+  DType cache = DType::kF32;
 };
 /// One sequence of sum(lengths) tokens, in chunks of these lengths.
 OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& lengths);

@@ -16,14 +16,15 @@ struct Query : OpenSplit {
   int64_t first = 0;  // first key it may see
 };
 
-/// The operands of one call, and one split of one kv head.
+/// The operands of one call, and one split of one kv head. Element: what the cache holds.
+template <typename Element>
 struct Kernel {
   const Call<AttentionArgs>& call;
   const AttentionArgs& args;
   const int32_t* token_seq;
   const StepSeq* seqs;
   const int32_t* table;
-  const float* slab;
+  const Element* slab;
 
   explicit Kernel(const Call<AttentionArgs>& c)
       : call(c),
@@ -31,7 +32,7 @@ struct Kernel {
         token_seq(reinterpret_cast<const int32_t*>(c.operands[1])),
         seqs(reinterpret_cast<const StepSeq*>(c.operands[2])),
         table(reinterpret_cast<const int32_t*>(c.operands[3])),
-        slab(reinterpret_cast<const float*>(c.operands[c.args.slab])) {}
+        slab(reinterpret_cast<const Element*>(c.operands[c.args.slab])) {}
 
   int64_t group() const { return args.n_heads / args.slot.n_kv_heads; }
   int64_t v_dim() const { return args.slot.v_dim; }
@@ -81,8 +82,8 @@ struct Kernel {
   void add_page(Query* queries, int n_queries, int32_t seq, int64_t tile, int64_t kv_head) const {
     const int32_t page = table[seq * args.slot.max_pages + tile];
     if (page < 0) return;
-    const float* k_page = slab + page * args.slot.page_floats() + args.slot.k_begin(kv_head);
-    const float* v_page = slab + page * args.slot.page_floats() + args.slot.v_begin(kv_head);
+    const Element* k_page = slab + page * args.slot.page_elements() + args.slot.k_begin(kv_head);
+    const Element* v_page = slab + page * args.slot.page_elements() + args.slot.v_begin(kv_head);
     const float* q[kMaxQueries];
     float* scores[kMaxQueries];
     float* acc[kMaxQueries];
@@ -107,7 +108,8 @@ struct Kernel {
       weigh(*seeing[i], {args.scale, args.softcap}, v_dim(), begin[i], end[i]);
       same = same && begin[i] == begin[0] && end[i] == end[0];
     }
-    ValueTile tile_of{.v = v_page, .v_dim = v_dim(), .v_stride = v_dim(), .keys = {begin[0], end[0]}};
+    ValueTile<Element> tile_of{
+        .v = v_page, .v_dim = v_dim(), .v_stride = v_dim(), .keys = {begin[0], end[0]}};
     if (same) return value_tile(tile_of, scores, n, acc);
     for (int i = 0; i < n; ++i) {
       tile_of.keys = {begin[i], end[i]};
@@ -193,12 +195,11 @@ struct Kernel {
   }
 };
 
-}  // namespace
-
-void attention(const KernelCall& kernel_call) {
+template <typename Element>
+void attend_all(const KernelCall& kernel_call) {
   const Call<AttentionArgs> call(kernel_call);
   const AttentionArgs& args = call.args;
-  const Kernel kernel(call);
+  const Kernel<Element> kernel(call);
   const int64_t n_tokens = call.n_rows(), n_kv_heads = args.slot.n_kv_heads;
   // Few tokens: the splits of one query go to several threads and are merged in a second region.
   const bool few = n_tokens <= args.split_tokens && n_tokens * n_kv_heads < 4 * call.pool.n_threads();
@@ -227,6 +228,15 @@ void attention(const KernelCall& kernel_call) {
     kernel.attend(thread, begin, min_of(begin + unit_tokens, n_tokens), unit % head_units * unit_heads,
                   unit_heads);
   });
+}
+
+}  // namespace
+
+void attention(const KernelCall& call) {
+  const DType element = static_cast<const AttentionArgs*>(call.args)->slot.element;
+  if (element == DType::kF16) return attend_all<F16>(call);
+  if (element == DType::kBF16) return attend_all<BF16>(call);
+  attend_all<float>(call);
 }
 
 }  // namespace skua::cpu::SKUA_ISA

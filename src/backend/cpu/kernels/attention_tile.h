@@ -4,6 +4,7 @@
 #pragma once
 
 #include "backend/cpu/args.h"
+#include "backend/cpu/kernels/cache_element.h"
 #include "backend/cpu/kernels/dot_tile.h"
 #include "backend/cpu/kernels/simd.h"
 
@@ -16,8 +17,8 @@ constexpr int kValueQueries = kWide ? 4 : 2;  // of one register tile
 constexpr int kValueVectors = kWide ? 4 : 2;  // 16 channels each
 constexpr int kPageVectors = kPageTokens / 16;
 
-template <int kQ>
-inline void score_registers(const float* const* q, const float* k_page, int64_t k_dim, int64_t first_key,
+template <int kQ, typename Element>
+inline void score_registers(const float* const* q, const Element* k_page, int64_t k_dim, int64_t first_key,
                             float* const* scores) {
   V16 sum[kQ][kScoreVectors];
   for (int i = 0; i < kQ; ++i) {
@@ -25,7 +26,7 @@ inline void score_registers(const float* const* q, const float* k_page, int64_t 
   }
   for (int64_t d = 0; d < k_dim; ++d) {
     V16 k[kScoreVectors];
-    for (int j = 0; j < kScoreVectors; ++j) k[j] = load(k_page + d * kPageTokens + first_key + 16 * j);
+    for (int j = 0; j < kScoreVectors; ++j) k[j] = load_cached(k_page + d * kPageTokens + first_key + 16 * j);
     for (int i = 0; i < kQ; ++i) {
       const V16 x = splat(q[i][d]);
       for (int j = 0; j < kScoreVectors; ++j) sum[i][j] = fma(x, k[j], sum[i][j]);
@@ -37,7 +38,8 @@ inline void score_registers(const float* const* q, const float* k_page, int64_t 
 }
 
 /// scores[i][0..64) = q_i . k for all keys of the page, those not written included. n_q <= kMaxQueries.
-inline void score_tile(const float* const* q, int n_q, const float* k_page, int64_t k_dim,
+template <typename Element>
+inline void score_tile(const float* const* q, int n_q, const Element* k_page, int64_t k_dim,
                        float* const* scores) {
   for (int64_t key = 0; key < kPageTokens; key += 16 * kScoreVectors) {
     for (int i = 0; i < n_q; i += kScoreQueries) {
@@ -56,16 +58,18 @@ struct PageKeys {
 };
 
 /// What the value products read and write: acc_i[d] += p_i[j] * v[j][d] for every key j, rows v_stride apart.
+template <typename Element>
 struct ValueTile {
-  const float* v = nullptr;
+  const Element* v = nullptr;
   int64_t v_dim = 0;
   int64_t v_stride = 0;
   PageKeys keys;
 };
 
 /// kQ queries, the 16 * kValueVectors channels from d.
-template <int kQ, bool kListed>
-inline void value_registers(const ValueTile& tile, const float* const* p, float* const* acc, int64_t d) {
+template <int kQ, bool kListed, typename Element>
+inline void value_registers(const ValueTile<Element>& tile, const float* const* p, float* const* acc,
+                            int64_t d) {
   V16 sum[kQ][kValueVectors];
   for (int i = 0; i < kQ; ++i) {
     for (int c = 0; c < kValueVectors; ++c) sum[i][c] = load(acc[i] + d + 16 * c);
@@ -73,7 +77,7 @@ inline void value_registers(const ValueTile& tile, const float* const* p, float*
   for (int64_t at = tile.keys.begin; at < tile.keys.end; ++at) {
     const int64_t j = kListed ? tile.keys.list[at] : at;
     V16 v[kValueVectors];
-    for (int c = 0; c < kValueVectors; ++c) v[c] = load(tile.v + j * tile.v_stride + d + 16 * c);
+    for (int c = 0; c < kValueVectors; ++c) v[c] = load_cached(tile.v + j * tile.v_stride + d + 16 * c);
     for (int i = 0; i < kQ; ++i) {
       const V16 x = splat(p[i][j]);
       for (int c = 0; c < kValueVectors; ++c) sum[i][c] = fma(x, v[c], sum[i][c]);
@@ -85,21 +89,22 @@ inline void value_registers(const ValueTile& tile, const float* const* p, float*
 }
 
 /// The n <= 16 channels from d, query by query.
-template <bool kListed>
-inline void value_rest(const ValueTile& tile, const float* const* p, int n_q, float* const* acc, int64_t d,
-                       int64_t n) {
+template <bool kListed, typename Element>
+inline void value_rest(const ValueTile<Element>& tile, const float* const* p, int n_q, float* const* acc,
+                       int64_t d, int64_t n) {
   for (int i = 0; i < n_q; ++i) {
     V16 sum = load_part(acc[i] + d, n);
     for (int64_t at = tile.keys.begin; at < tile.keys.end; ++at) {
       const int64_t j = kListed ? tile.keys.list[at] : at;
-      sum = fma(splat(p[i][j]), load_part(tile.v + j * tile.v_stride + d, n), sum);
+      sum = fma(splat(p[i][j]), load_cached_part(tile.v + j * tile.v_stride + d, n), sum);
     }
     store_part(acc[i] + d, sum, n);
   }
 }
 
-template <bool kListed>
-inline void value_products(const ValueTile& tile, const float* const* p, int n_q, float* const* acc) {
+template <bool kListed, typename Element>
+inline void value_products(const ValueTile<Element>& tile, const float* const* p, int n_q,
+                           float* const* acc) {
   constexpr int64_t kBlock = 16 * kValueVectors;
   int64_t d = 0;
   for (; d + kBlock <= tile.v_dim; d += kBlock) {  // a block of the rows stays near for all queries
@@ -114,7 +119,8 @@ inline void value_products(const ValueTile& tile, const float* const* p, int n_q
 }
 
 /// All channels for n_q queries that see the same keys.
-inline void value_tile(const ValueTile& tile, const float* const* p, int n_q, float* const* acc) {
+template <typename Element = float>
+inline void value_tile(const ValueTile<Element>& tile, const float* const* p, int n_q, float* const* acc) {
   if (tile.keys.list == nullptr) {
     value_products<false>(tile, p, n_q, acc);
   } else {

@@ -14,12 +14,14 @@ struct Call {
   std::byte* const* operands;
   ThreadPool& pool;
   LatentCounters& counters;
+  uint64_t& saturated;
 
   explicit Call(const KernelCall& call)
       : args(*static_cast<const Args*>(call.args)),
         operands(call.operands),
         pool(static_cast<Executor*>(call.executor)->pool),
-        counters(static_cast<Executor*>(call.executor)->counters) {}
+        counters(static_cast<Executor*>(call.executor)->counters),
+        saturated(static_cast<Executor*>(call.executor)->saturated) {}
 
   const StepHeader& header() const { return *reinterpret_cast<const StepHeader*>(operands[0]); }
   int64_t n_rows() const { return args.lead == Lead::kTokens ? header().n_tokens : header().n_rows; }

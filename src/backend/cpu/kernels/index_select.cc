@@ -97,7 +97,7 @@ struct Selector {
       if (page < 0) {
         for (int64_t i = 0; i < kPageTokens; ++i) to[i] = -__builtin_inff();
       } else {
-        score_page(t, queries, slab + page * args.slot.page_floats(), queries + args.query_floats(), to);
+        score_page(t, queries, slab + page * args.slot.page_elements(), queries + args.query_floats(), to);
       }
     }
     const uint32_t bar = nth_largest(scores, n_keys, args.top_k);

@@ -165,7 +165,7 @@ struct Kernel {
       weigh(split, {.scale = args.scale}, rank, 0, keys.list == nullptr ? keys.end : kPageTokens);
       head.keep(split);
     }
-    const ValueTile values{.v = page, .v_dim = rank, .v_stride = width, .keys = keys};
+    const ValueTile<float> values{.v = page, .v_dim = rank, .v_stride = width, .keys = keys};
     for (int64_t h = 0; h < args.n_heads; h += kHeadsAtOnce) {
       const int n = static_cast<int>(min_of(args.n_heads - h, int64_t{kHeadsAtOnce}));
       const float* p[kHeadsAtOnce];
@@ -189,7 +189,7 @@ struct Kernel {
       const PageKeys keys = keys_of(pass.tokens[i], tile, list);
       if (keys.end <= 0) continue;
       n_fetched = max_of(n_fetched, keys.end);
-      heads_over(pass, i, slab + page * args.slot.page_floats(), keys);
+      heads_over(pass, i, slab + page * args.slot.page_elements(), keys);
     }
     pass.rows += static_cast<uint64_t>(n_fetched);
   }

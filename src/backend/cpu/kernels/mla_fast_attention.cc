@@ -111,7 +111,7 @@ struct Kernel {
   /// The rows of page `tile` of a sequence; nullptr if it is not resident.
   const float* page_rows(int64_t s, int64_t tile) const {
     const int32_t page = table[s * args.absorbed.slot.max_pages + tile];
-    return page < 0 ? nullptr : slab + page * args.absorbed.slot.page_floats();
+    return page < 0 ? nullptr : slab + page * args.absorbed.slot.page_elements();
   }
 
   /// Keys and values of one head for the n rows of a page, which are those from `first` of the split.
@@ -205,7 +205,7 @@ struct Kernel {
     for (int i = from; i < block.n;) {  // runs of queries that see the same keys
       int next = i + 1;
       while (next < block.n && end[next] == end[i]) ++next;
-      const ValueTile values{
+      const ValueTile<float> values{
           .v = split_values(head, first), .v_dim = v_dim, .v_stride = v_dim, .keys = {0, end[i]}};
       value_tile(values, p + i, next - i, acc + i);
       i = next;
