@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <iterator>
+#include <vector>
 
 #include "text/chat_template.h"
 
@@ -108,11 +110,14 @@ TEST(TemplateValues, SearchesAndListsOfLongTextStayBounded) {
       "{{ ('<!--'*300000)|striptags|length }}",
       "{% set s = 'é'*1000000 %}{% for i in range(99999) %}{{ s|length }}{% endfor %}",
       "{% set s = 'é'*1000000 %}{% for i in range(99999) %}{{ s[900000] }}{% endfor %}",
-      "{{ ('a'*10000000).split('a')|length }}",
       "{{ ('a'*10000000)|list|length }}",
       "{% for c in 'a'*10000000 %}{% endfor %}",
   };
-  for (const std::string_view source : hostile) {
+  std::vector<std::string_view> sources(std::begin(hostile), std::end(hostile));
+#if !defined(__SANITIZE_ADDRESS__)  // its memmem looks at the whole rest of a text at every call
+  sources.push_back("{{ ('a'*10000000).split('a')|length }}");
+#endif
+  for (const std::string_view source : sources) {
     const std::clock_t begin = std::clock();  // processor time: the machine may be shared
     static_cast<void>(outcome(source));
     EXPECT_LT(static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC, 4) << source;
