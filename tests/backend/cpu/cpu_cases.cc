@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <numeric>
 
 #include "backend/cases.h"
+#include "backend/cpu/panels.h"
 
 namespace skua::test {
 
@@ -86,6 +88,64 @@ std::vector<OpCase> matrix_cases() {
     for (OpCase& op_case : table()) out.push_back(std::move(op_case));
   }
   return out;
+}
+
+namespace {
+
+/// Bytes of a block, and which of them hold codes.
+struct CodeBytes {
+  size_t block = 1, begin = 0, end = 1;
+};
+
+CodeBytes code_bytes(FormatKind kind) {
+  switch (kind) {
+    case FormatKind::kQ4_0:
+    case FormatKind::kIQ4_NL:
+      return {18, 2, 18};
+    case FormatKind::kQ4_1:
+      return {20, 4, 20};
+    case FormatKind::kQ5_0:
+      return {22, 2, 22};
+    case FormatKind::kQ5_1:
+      return {24, 4, 24};
+    case FormatKind::kQ8_0:
+      return {34, 2, 34};
+    case FormatKind::kQ2_K:
+      return {84, 16, 80};
+    case FormatKind::kQ3_K:
+      return {110, 0, 96};
+    case FormatKind::kQ4_K:
+      return {144, 16, 144};
+    case FormatKind::kQ5_K:
+      return {176, 16, 176};
+    case FormatKind::kQ6_K:
+      return {210, 0, 192};
+    case FormatKind::kIQ4_XS:
+      return {136, 8, 136};
+    case FormatKind::kMxfp4Block:
+      return {17, 1, 17};
+    default:
+      return {};  // codes have a plane of their own
+  }
+}
+
+}  // namespace
+
+void fill_codes(HostWeight& weight, uint8_t byte) {
+  const CodeBytes at = code_bytes(weight.format.kind);
+  for (size_t i = 0; i < weight.planes[0].size(); ++i) {
+    if (i % at.block >= at.begin && i % at.block < at.end) weight.planes[0][i] = std::byte{byte};
+  }
+}
+
+HostWeight without_codes(HostWeight weight) {
+  fill_codes(weight, 0);
+  return weight;
+}
+
+double panel_depth(const Format& format, int64_t cols) {
+  const int64_t group = std::min<int64_t>(cpu::panel_format(format)->group_cols, cpu::kPanelCols);
+  return 2.0 * static_cast<double>(cols / group) + 8.0;
 }
 
 std::vector<double> quantized(const std::vector<double>& x) {

@@ -39,6 +39,15 @@ OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& l
 /// The rule of quantized activations, written plainly: 32 at a time, scale amax / 16256.
 std::vector<double> quantized(const std::vector<double>& x);
 
+/// Sets every byte of a quantized weight's codes; scales and minima stay.
+void fill_codes(HostWeight& weight, uint8_t byte);
+
+/// The weight with every code 0: its values are the offsets of formats that have one.
+HostWeight without_codes(HostWeight weight);
+
+/// Roundings that a sum over `cols` columns of a weight in panels goes through, and a few more.
+double panel_depth(const Format& format, int64_t cols);
+
 /// Every case table of the op matrix in one list.
 std::vector<OpCase> matrix_cases();
 

@@ -25,15 +25,11 @@ struct Judged {
 /// Rows of a weight, decoded once; `offset` is what a code of 0 stands for.
 struct Rows {
   std::vector<Values> value, magnitude;  // |w| + 2 |offset|: what a product's parts add up to
+  double depth;                          // roundings of a sum
 
-  explicit Rows(const HostWeight& w) {
-    HostWeight zero = w;
+  explicit Rows(const HostWeight& w) : depth(panel_depth(w.format, w.cols)) {
+    const HostWeight zero = without_codes(w);
     const bool has_offset = cpu::panel_format(w.format)->has_offset;
-    // Codes alone are cleared: plane 0 of MLX's format, in GGUF's blocks all but the scale and minimum.
-    const size_t block = w.format.kind == FormatKind::kQ4_1 ? 20 : 1, head = block == 20 ? 4 : 0;
-    for (size_t i = 0; i < zero.planes[0].size(); ++i) {
-      if (i % block >= head) zero.planes[0][i] = std::byte{0};
-    }
     for (int64_t r = 0; r < w.rows; ++r) {
       value.push_back(w.row(r));
       Values sum = value.back();
@@ -80,7 +76,7 @@ Product product(const Rows& rows, int64_t row, const Judged& x) {
     sum += std::abs(x.value[k]) * m[k];
     out.error += x.error[k] * std::abs(w[k]);
   }
-  out.error += (2.0 * static_cast<double>(w.size()) / 32.0 + 8.0) * kU * sum;
+  out.error += rows.depth * kU * sum;
   return out;
 }
 
@@ -199,10 +195,18 @@ TEST(NativeExperts, StayWithinTheBoundOfFloat64) {
        {Format{FormatKind::kQ8_0}, Format{FormatKind::kQ4_0}, Format{FormatKind::kQ4_1}, kAffine4,
         Format{FormatKind::kAffine, 8, 32, DType::kF16}})
     expect_within({.format = format, .d = 128, .d_ff = 64});
-  expect_within({.format = {FormatKind::kQ6_K}});
+  for (const FormatKind kind : {FormatKind::kQ2_K, FormatKind::kQ3_K, FormatKind::kQ4_K, FormatKind::kQ5_K,
+                                FormatKind::kQ6_K, FormatKind::kIQ4_XS})
+    expect_within({.format = {kind}});
+  for (const FormatKind kind : {FormatKind::kIQ4_NL, FormatKind::kMxfp4Block, FormatKind::kMxfp4})
+    expect_within({.format = {kind}, .d = 128, .d_ff = 64});
 }
 
-TEST(NativeExperts, OneToken) { expect_within({.format = kAffine4, .n_tokens = 1, .d_ff = 64}); }
+TEST(NativeExperts, OneToken) {
+  expect_within({.format = kAffine4, .n_tokens = 1, .d_ff = 64});
+  expect_within({.format = {FormatKind::kQ4_K}, .n_tokens = 1});
+  expect_within({.format = {FormatKind::kMxfp4}, .n_tokens = 1, .d_ff = 64});
+}
 
 TEST(NativeExperts, AllTokensToOneAndTheOthersUnused) {
   expect_within({.format = kAffine4, .n_tokens = 70, .d = 128, .d_ff = 64, .top_k = 1, .only = 3});

@@ -16,7 +16,8 @@ namespace {
 
 std::vector<Format> panel_formats() {
   using enum FormatKind;
-  std::vector<Format> out = {{kQ4_0}, {kQ4_1}, {kQ5_0}, {kQ5_1}, {kQ8_0}, {kQ6_K}};
+  std::vector<Format> out = {{kQ4_0}, {kQ4_1}, {kQ5_0}, {kQ5_1},   {kQ8_0},   {kQ2_K},       {kQ3_K},
+                             {kQ4_K}, {kQ5_K}, {kQ6_K}, {kIQ4_NL}, {kIQ4_XS}, {kMxfp4Block}, {kMxfp4}};
   for (const uint8_t bits : {2, 3, 4, 5, 6, 8}) {
     for (const uint16_t group : {32, 64, 128}) {
       for (const DType scale : {DType::kF16, DType::kBF16, DType::kF32})
@@ -52,40 +53,6 @@ TEST(CpuNative, PanelsUnpackToTheFilesValues) {
   }
 }
 
-/// Sets every byte of the codes (of GGUF blocks: all but the scale and minimum in front).
-void fill_codes(HostWeight& w, uint8_t byte) {
-  size_t block = 1, head = 0;
-  switch (w.format.kind) {
-    case FormatKind::kQ4_0:
-      block = 18, head = 2;
-      break;
-    case FormatKind::kQ4_1:
-      block = 20, head = 4;
-      break;
-    case FormatKind::kQ5_0:
-      block = 22, head = 2;
-      break;
-    case FormatKind::kQ5_1:
-      block = 24, head = 4;
-      break;
-    case FormatKind::kQ8_0:
-      block = 34, head = 2;
-      break;
-    default:
-      break;
-  }
-  const bool q6_k = w.format.kind == FormatKind::kQ6_K;  // 192 bytes of codes, then scales
-  for (size_t i = 0; i < w.planes[0].size(); ++i) {
-    if (q6_k ? i % 210 < 192 : i % block >= head) w.planes[0][i] = std::byte{byte};
-  }
-}
-
-/// The weight with every code 0: its values are the offsets of formats that have one.
-HostWeight without_codes(HostWeight w) {
-  fill_codes(w, 0);
-  return w;
-}
-
 /// Worst error over bound of a linear case, judged on the quantized activations. |scale code| is at most |w|
 /// + |offset|.
 double worst_ratio(const OpCase& op_case, const std::vector<double>& got) {
@@ -94,7 +61,7 @@ double worst_ratio(const OpCase& op_case, const std::vector<double>& got) {
   const HostWeight offsets = has_offset ? without_codes(w) : HostWeight{};
   const std::vector<double> x = quantized(op_case.steps[0].inputs.at(0));
   const std::vector<double> bias = op_case.weights[1].row(0);
-  const double u = 0x1p-24, depth = 2.0 * static_cast<double>(w.cols) / 32.0 + 8.0;
+  const double u = 0x1p-24, depth = panel_depth(w.format, w.cols);
   double worst = 0;
   for (int64_t n = 0; n < w.rows; ++n) {
     const std::vector<double> row = w.row(n);
@@ -145,7 +112,7 @@ double worst_ratio_unrounded(const OpCase& op_case, const std::vector<double>& g
   const std::vector<double>& x = op_case.steps[0].inputs.at(0);
   const std::vector<double> bias = op_case.weights[1].row(0);
   const auto cols = static_cast<size_t>(w.cols), n_rows = static_cast<size_t>(w.rows);
-  const double u = 0x1p-24, depth = 2.0 * static_cast<double>(w.cols) / 32.0 + 8.0;
+  const double u = 0x1p-24, depth = panel_depth(w.format, w.cols);
   double worst = 0;
   for (size_t n = 0; n < n_rows; ++n) {
     const std::vector<double> row = w.row(static_cast<int64_t>(n));
@@ -207,6 +174,38 @@ TEST(CpuNative, ExtremeCodesDoNotWrap) {
             << op_case.name << ", codes " << int{fill} << ", " << cpu_isa_name(isa);
       }
     }
+  }
+}
+
+/// Scale bytes of MXFP4 down to 0: 2^-127 and its half are subnormal.
+TEST(CpuNative, LeastScalesOfMxfp4Count) {
+  for (const Format& format : {Format{FormatKind::kMxfp4Block}, Format{FormatKind::kMxfp4}}) {
+    OpCase op_case = linear_case(format, 5, 256, 20);
+    HostWeight& w = op_case.weights[0];
+    const bool planes = format.kind == FormatKind::kMxfp4;
+    std::vector<std::byte>& scales = w.planes[planes ? 1 : 0];
+    for (size_t i = 0; i < scales.size(); i += planes ? 1 : 17)
+      scales[i] = static_cast<std::byte>(i / 17 % 4);
+    for (double& x : op_case.steps[0].inputs.at(0)) x *= 0x1p120;
+    double largest = 0;
+    for (int64_t n = 0; n < 20; ++n)
+      for (const double value : w.row(n)) largest = std::max(largest, std::abs(value));
+    EXPECT_EQ(largest, 6 * 0x1p-124);
+    for (const CpuIsa isa : isas_here()) {
+      const auto y = join(run_on(*cpu_backend(isa, 2, CpuCompute::kNative), op_case), op_case.graph.output);
+      EXPECT_LE(worst_ratio(op_case, y), 1.0) << op_case.name << ", " << cpu_isa_name(isa);
+    }
+  }
+}
+
+/// Packed bytes stay close to the file's: at most 4 % more, beside rows that fill the last panel.
+TEST(CpuNative, PanelsAreHardlyLargerThanTheFile) {
+  for (const Format& format : panel_formats()) {
+    uint64_t bytes = 0;
+    cpu::panel_layout(format, 2048, 2048, &bytes);
+    const double ratio = static_cast<double>(bytes) / (2048.0 * static_cast<double>(row_bytes(format, 2048)));
+    EXPECT_GE(ratio, 1.0) << format_name(format);
+    EXPECT_LE(ratio, 1.04) << format_name(format);
   }
 }
 

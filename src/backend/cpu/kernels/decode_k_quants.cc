@@ -2,6 +2,7 @@
 // exact, so one multiplication or one fused multiply-add gives the value that is rounded once.
 #include "backend/cpu/kernels/decode_k_quants.h"
 
+#include "backend/cpu/panels.h"
 #include "tensor/decode_k_quants.h"
 
 namespace skua::cpu::SKUA_ISA {
@@ -66,12 +67,8 @@ void decode_q3_k(const StoredRow& row, int64_t cols, float* out) {
   }
 }
 
-alignas(16) constexpr int8_t kIq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
-                                         1,    13,   25,  38,  53,  69,  89,  113};
-alignas(16) constexpr int8_t kTwiceE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
 inline __m128i table(const int8_t* values) {
-  return _mm_load_si128(reinterpret_cast<const __m128i*>(values));
+  return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values));
 }
 inline __m128i bytes16(const std::byte* at) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at)); }
 inline __m128i low_nibbles(__m128i bytes) { return _mm_and_si128(bytes, _mm_set1_epi8(15)); }
@@ -86,7 +83,7 @@ inline void put_32(float scale, const int8_t* values, const std::byte* codes, fl
 
 void decode_iq4_nl(const StoredRow& row, int64_t cols, float* out) {
   const std::byte* block = row.codes;
-  for (int64_t k = 0; k < cols; k += 32, block += 18) put_32(f16_value(block), kIq4, block + 2, out + k);
+  for (int64_t k = 0; k < cols; k += 32, block += 18) put_32(f16_value(block), kIq4Table, block + 2, out + k);
 }
 
 void decode_iq4_xs(const StoredRow& row, int64_t cols, float* out) {
@@ -94,7 +91,7 @@ void decode_iq4_xs(const StoredRow& row, int64_t cols, float* out) {
   for (int64_t k = 0; k < cols; k += 256, block += 136) {
     for (int j = 0; j < 8; ++j) {
       const float scale = f16_value(block) * static_cast<float>(decode::iq4_sub_scale(block, j));
-      put_32(scale, kIq4, block + 8 + 16 * j, out + k + 32 * j);
+      put_32(scale, kIq4Table, block + 8 + 16 * j, out + k + 32 * j);
     }
   }
 }
@@ -108,11 +105,11 @@ inline float half_scale(const std::byte* at) {
 void decode_mxfp4_block(const StoredRow& row, int64_t cols, float* out) {
   const std::byte* block = row.codes;
   for (int64_t k = 0; k < cols; k += 32, block += 17)
-    put_32(half_scale(block), kTwiceE2m1, block + 1, out + k);
+    put_32(half_scale(block), kTwiceE2m1Table, block + 1, out + k);
 }
 
 void decode_mxfp4(const StoredRow& row, int64_t cols, float* out) {
-  const __m128i values = table(kTwiceE2m1);
+  const __m128i values = table(kTwiceE2m1Table);
   for (int64_t k = 0; k < cols; k += 32) {
     const V16 scale = splat(half_scale(row.scales + k / 32));
     const __m128i bytes = bytes16(row.codes + k / 2);

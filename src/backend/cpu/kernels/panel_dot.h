@@ -1,6 +1,7 @@
-// Products of a panel (16 weight rows) with quantized activation rows. Per output and block of 32 columns, in
-// ascending order: y = fma(offset, x.sum, y) if the format has offsets, then y = fma(dot, scale * x.scale,
-// y). One arithmetic for any number of activation rows.
+// Products of a panel (16 weight rows) with quantized activation rows. Per output and block of 32 columns (of
+// formats with scales per 16 columns: each half of it), in ascending order: y = fma(offset, x.sum, y) if the
+// format has offsets, then y = fma(dot, scale * x.scale, y). One arithmetic for any number of activation
+// rows.
 #pragma once
 
 #include "backend/cpu/kernels/quantize.h"
@@ -11,8 +12,8 @@ namespace skua::cpu::SKUA_ISA {
 /// One panel of a weight in kernel order.
 struct Panel {
   const std::byte* codes = nullptr;
-  const std::byte* scales = nullptr;
-  const std::byte* offsets = nullptr;
+  const std::byte* scales = nullptr;   // the second part (PanelNumbers)
+  const std::byte* offsets = nullptr;  // the third
   int64_t n_blocks = 0;
   int64_t group_blocks = 1;  // blocks that share a scale
 };

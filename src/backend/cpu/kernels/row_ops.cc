@@ -2,6 +2,7 @@
 // its width (rows.h).
 #include "backend/cpu/kernels/decode.h"
 #include "backend/cpu/kernels/kernels.h"
+#include "backend/cpu/kernels/panel_row.h"
 #include "backend/cpu/kernels/rows.h"
 
 namespace skua::cpu::SKUA_ISA {
@@ -45,52 +46,6 @@ void layer_norm_row(const NormArgs& args, const float* x, const float* w, const 
   }
 }
 
-/// One code of a block; see panels.h for the planes.
-int panel_code(int bits, const std::byte* block, int64_t row, int64_t column) {
-  const int64_t v = column / 4;
-  const auto byte = [&](int64_t plane) {
-    return int{load_as<uint8_t>(block + plane * 64 + row * 4 + column % 4)};
-  };
-  const auto crumb = [&](int64_t plane) { return byte(plane + v / 4) >> (2 * (v % 4)) & 3; };
-  if (bits == 8) return byte(v);
-  const int low = bits < 4 ? crumb(0) : v < 4 ? byte(v) & 15 : byte(v - 4) >> 4;
-  if (bits == 3) return low | (byte(2) >> v & 1) << 2;
-  if (bits == 5) return low | (byte(4) >> v & 1) << 4;
-  if (bits == 6) return low | crumb(4) << 4;
-  return low;
-}
-
-/// The row of a table in panels, with the values that decode_row() gives.
-void panel_row(const EmbedArgs& args, const PlaneView& table, int64_t row, float* y) {
-  const PanelFormat& shape = args.panel;
-  const int64_t panel = row / kPanelRows, r = row % kPanelRows;
-  const std::byte* codes = table.row(0, panel);
-  const int64_t size = shape.scale_type == DType::kF32 ? 4 : 2;
-  for (int64_t k = 0; k < table.layout->cols; ++k) {
-    const std::byte* block = codes + k / kPanelCols * panel_block_bytes(shape.bits);
-    const int code = panel_code(shape.bits, block, r, k % kPanelCols);
-    const auto number = [&](int plane) {
-      const std::byte* at = table.row(plane, panel) + (k / shape.group_cols * kPanelRows + r) * size;
-      switch (shape.scale_type) {
-        case DType::kF16:
-          return f16_value(at);
-        case DType::kBF16:
-          return bf16_value(at);
-        default:
-          return load_as<float>(at);
-      }
-    };
-    const auto q = static_cast<float>(code - shape.centre);
-    if (shape.has_sub_scales) {
-      const std::byte* sub = table.row(1, panel) + k / kSubScaleCols * kPanelRows + r;
-      const std::byte* scale_at = table.row(2, panel) + (k / kSuperCols * kPanelRows + r) * 2;
-      y[k] = f16_value(scale_at) * static_cast<float>(load_as<int8_t>(sub)) * q;
-      continue;
-    }
-    y[k] = shape.has_offset ? __builtin_fmaf(number(1), q, number(2)) : number(1) * q;
-  }
-}
-
 }  // namespace
 
 void embed(const KernelCall& kernel_call) {
@@ -105,7 +60,7 @@ void embed(const KernelCall& kernel_call) {
       const int64_t index = ids[t] + call.args.index_offset;
       const int64_t id = index < call.args.n_rows ? index : 0;
       if (call.args.order == WeightOrder::kPanels) {
-        panel_row(call.args, table, id, y);
+        decode_panel_row(call.args.panel, table, id, y);
       } else {
         decode({table.row(0, id), table.row(1, id), table.row(2, id), table.layout->format.group}, width, y);
       }

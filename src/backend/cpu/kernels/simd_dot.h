@@ -23,9 +23,23 @@ struct Lanes {  // one number per row
   static I times_128(I a) { return _mm512_slli_epi32(a, 7); }
   static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
   static I load_codes(const std::byte* p) { return _mm512_loadu_si512(p); }
+  static I widen_u8(const std::byte* p) {
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  static F load_u8(const std::byte* p) { return to_float(widen_u8(p)); }
   static F load_s8(const std::byte* p) {
     return to_float(_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
   }
+  /// 2^(e - 127) of bytes e, 255 apart; 2^-127 is subnormal.
+  static F load_power(const std::byte* p) {
+    const I least = _mm512_set1_epi32(0x00400000);
+    return _mm512_castsi512_ps(_mm512_max_epu32(_mm512_slli_epi32(widen_u8(p), 23), least));
+  }
+  static I repeat_16_bytes(const uint8_t* p) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  /// Bytes of a repeated table that codes in [0, 15] name.
+  static I look_up(I table, I codes) { return _mm512_shuffle_epi8(table, codes); }
   static I signed_codes(I a) { return a; }  // dot_block takes them unsigned
   static I bytes(int x) { return _mm512_set1_epi8(static_cast<char>(x)); }
   static I bit_and(I a, I b) { return _mm512_and_si512(a, b); }
@@ -85,9 +99,23 @@ struct Lanes {
   static I times_128(I a) { return _mm256_slli_epi32(a, 7); }
   static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
   static I load_codes(const std::byte* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+  static I widen_u8(const std::byte* p) {
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  }
+  static F load_u8(const std::byte* p) { return to_float(widen_u8(p)); }
   static F load_s8(const std::byte* p) {
     return to_float(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
+  /// 2^(e - 127) of bytes e, 255 apart; 2^-127 is subnormal.
+  static F load_power(const std::byte* p) {
+    const I least = _mm256_set1_epi32(0x00400000);
+    return _mm256_castsi256_ps(_mm256_max_epu32(_mm256_slli_epi32(widen_u8(p), 23), least));
+  }
+  static I repeat_16_bytes(const uint8_t* p) {
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
+  /// Bytes of a repeated table that codes in [0, 15] name.
+  static I look_up(I table, I codes) { return _mm256_shuffle_epi8(table, codes); }
   static I signed_codes(I a) { return _mm256_xor_si256(a, _mm256_set1_epi8(-128)); }
   static I bytes(int x) { return _mm256_set1_epi8(static_cast<char>(x)); }
   static I bit_and(I a, I b) { return _mm256_and_si256(a, b); }
@@ -163,12 +191,14 @@ inline Lanes::I dot_block(const Lanes::I* codes, const QuantizedBlock<kT>& block
   return dot_vectors<kBits, 8>(start_of<kBits, kCentre>(block, t), codes, block, t, 0);
 }
 
-/// Per row, the sums over the first and the last 16 columns of (code - 32) * x; codes of 6 bits.
-template <int kT>
+/// Per row, the sums over the first and the last 16 columns of (code - kCentre) * x; codes below 8 bits.
+template <int kBits, int kCentre, int kT>
 inline void dot_halves(const Lanes::I* codes, const QuantizedBlock<kT>& block, int t, Lanes::I* sums) {
-  const int32_t first = 4 * block.first_8[t], second = 4 * block.minus_8[t] - first;
-  sums[0] = dot_vectors<6, 4>(Lanes::whole(first), codes, block, t, 0);
-  sums[1] = dot_vectors<6, 4>(Lanes::whole(second), codes, block, t, 4);
+  // first_8 and minus_8 hold 8 times the sums, so the quotients are whole.
+  const int32_t first = block.first_8[t] * kCentre / 8;
+  const int32_t second = (block.minus_8[t] - block.first_8[t]) * kCentre / 8;
+  sums[0] = dot_vectors<kBits, 4>(Lanes::whole(first), codes, block, t, 0);
+  sums[1] = dot_vectors<kBits, 4>(Lanes::whole(second), codes, block, t, 4);
 }
 
 /// Eight vectors of four nibble planes.

@@ -1,0 +1,139 @@
+// Products of panels in Q2_K to Q6_K: blocks of 256 columns under one f16 d (and d_min), whose groups of 16
+// or 32 columns have scales (and minima) of few bits. d times a group's scale is exact in f32.
+#include "backend/cpu/kernels/panel_walk.h"
+
+namespace skua::cpu::SKUA_ISA {
+namespace {
+
+constexpr int64_t kSuperBlocks = kSuperCols / kPanelCols;
+
+/// d, and -d_min where a format has minima, of the 256 columns that a block lies in.
+template <bool kMin>
+struct SuperCursor {
+  const std::byte* at;
+  int64_t block = 0;
+  Lanes::F d = Lanes::zero(), minus_d_min = Lanes::zero();
+
+  SuperCursor(const Panel& panel, int part) : at(panel.offsets + part * Lanes::kCount * 2) {}
+  void next() {
+    if (block++ % kSuperBlocks != 0) return;
+    d = Lanes::load_f16(at);
+    if constexpr (kMin) minus_d_min = Lanes::mul(Lanes::splat(-1.0f), Lanes::load_f16(at + 2 * kPanelRows));
+    at += (kMin ? 4 : 2) * kPanelRows;
+  }
+};
+
+/// Q4_K, Q5_K: a scale and a minimum per block.
+template <int kBits>
+struct ScaleMinCursor {
+  CodeCursor<kBits> code_cursor;
+  SuperCursor<true> super;
+  const std::byte* sub_at;
+  Lanes::I codes[8];
+  Lanes::F scale, offset;
+
+  ScaleMinCursor(const Panel& panel, int part)
+      : code_cursor(panel, part), super(panel, part), sub_at(panel.scales + part * Lanes::kCount) {}
+
+  void next() {
+    super.next();
+    code_cursor.next(codes);
+    scale = Lanes::mul(super.d, Lanes::load_u8(sub_at));
+    offset = Lanes::mul(super.minus_d_min, Lanes::load_u8(sub_at + kPanelRows));
+    sub_at += 2 * kPanelRows;
+  }
+
+  template <int kT>
+  Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
+    const Lanes::I dot = dot_block<kBits, 0>(codes, x, t);
+    y = Lanes::fma(offset, Lanes::splat(x.sum[t]), y);
+    return Lanes::fma(Lanes::to_float(dot), Lanes::mul(scale, Lanes::splat(x.scale[t])), y);
+  }
+};
+
+/// Q3_K, Q6_K: two products of 16 columns per block, each with its own scale.
+template <int kBits, int kCentre>
+struct HalvesCursor {
+  CodeCursor<kBits> code_cursor;
+  SuperCursor<false> super;
+  const std::byte* sub_at;
+  Lanes::I codes[8];
+  Lanes::F scales[2];
+
+  HalvesCursor(const Panel& panel, int part)
+      : code_cursor(panel, part), super(panel, part), sub_at(panel.scales + part * Lanes::kCount) {}
+
+  void next() {
+    super.next();
+    code_cursor.next(codes);
+    scales[0] = Lanes::mul(super.d, Lanes::load_s8(sub_at));
+    scales[1] = Lanes::mul(super.d, Lanes::load_s8(sub_at + kPanelRows));
+    sub_at += 2 * kPanelRows;
+  }
+
+  template <int kT>
+  Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
+    Lanes::I dots[2];
+    dot_halves<kBits, kCentre>(codes, x, t, dots);
+    const Lanes::F x_scale = Lanes::splat(x.scale[t]);
+    y = Lanes::fma(Lanes::to_float(dots[0]), Lanes::mul(scales[0], x_scale), y);
+    return Lanes::fma(Lanes::to_float(dots[1]), Lanes::mul(scales[1], x_scale), y);
+  }
+};
+
+/// Q2_K: halves with minima. A group's minimum meets the sum of its 16 codes, which is exact in f32.
+struct Q2Cursor {
+  CodeCursor<2> code_cursor;
+  SuperCursor<true> super;
+  const std::byte* sub_at;
+  Lanes::I codes[8];
+  Lanes::F scales[2], offsets[2];
+
+  Q2Cursor(const Panel& panel, int part)
+      : code_cursor(panel, part), super(panel, part), sub_at(panel.scales + part * Lanes::kCount) {}
+
+  void next() {
+    super.next();
+    code_cursor.next(codes);
+    for (int half = 0; half < 2; ++half) {
+      const Lanes::I both = Lanes::widen_u8(sub_at);
+      scales[half] = Lanes::mul(super.d, Lanes::to_float(Lanes::bit_and(both, Lanes::whole(15))));
+      offsets[half] = Lanes::mul(super.minus_d_min, Lanes::to_float(Lanes::shift_down<4>(both)));
+      sub_at += kPanelRows;
+    }
+  }
+
+  template <int kT>
+  Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
+    Lanes::I dots[2];
+    dot_halves<2, 0>(codes, x, t, dots);
+    const Lanes::F x_scale = Lanes::splat(x.scale[t]);
+    const float sums[2] = {-0.125f * static_cast<float>(x.first_8[t]),
+                           -0.125f * static_cast<float>(x.minus_8[t] - x.first_8[t])};
+#pragma GCC unroll 2
+    for (int half = 0; half < 2; ++half) {
+      y = Lanes::fma(offsets[half], Lanes::splat(sums[half] * x.scale[t]), y);
+      y = Lanes::fma(Lanes::to_float(dots[half]), Lanes::mul(scales[half], x_scale), y);
+    }
+    return y;
+  }
+};
+
+}  // namespace
+
+const PanelKernels& k_quant_kernels(const PanelFormat& format) {
+  switch (format.bits) {
+    case 2:
+      return walking_kernels<Q2Cursor>();
+    case 3:
+      return walking_kernels<HalvesCursor<3, 4>>();
+    case 4:
+      return walking_kernels<ScaleMinCursor<4>>();
+    case 5:
+      return walking_kernels<ScaleMinCursor<5>>();
+    default:
+      return walking_kernels<HalvesCursor<6, 32>>();
+  }
+}
+
+}  // namespace skua::cpu::SKUA_ISA
