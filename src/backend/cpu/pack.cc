@@ -147,6 +147,8 @@ static bool passed_the_gate(const Format& format) {
     case FormatKind::kQ4_1:
     case FormatKind::kQ5_0:
     case FormatKind::kQ5_1:
+    case FormatKind::kQ4_K:
+    case FormatKind::kQ5_K:
     case FormatKind::kQ6_K:
     case FormatKind::kQ8_0:
     case FormatKind::kAffine:
