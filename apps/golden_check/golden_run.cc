@@ -47,10 +47,10 @@ class Driver {
   int32_t n_cached_ = 0;
 };
 
-Status check_vocabulary(const Case& golden_case, const LoadedModel& model) {
-  if (model.info.n_vocab == golden_case.expected.n_vocab) return ok_status();
+Status check_vocabulary(const Expected& expected, const LoadedModel& model) {
+  if (model.info.n_vocab == expected.n_vocab) return ok_status();
   return invalid_argument("[golden] the model has " + std::to_string(model.info.n_vocab) +
-                          " logits, the reference " + std::to_string(golden_case.expected.n_vocab));
+                          " logits, the reference " + std::to_string(expected.n_vocab));
 }
 
 /// Takes the reference's `step`-th token as done and compares what comes before it.
@@ -73,14 +73,17 @@ void compare_step(const Expected& expected, int step, const std::vector<double>&
 }  // namespace
 
 Result<Outcome> run_case(const Case& golden_case, Backend& backend, const RunOptions& options) {
-  const Expected& expected = golden_case.expected;
+  return run_case(*golden_case.checkpoint, golden_case.expected, backend, options);
+}
+
+Result<Outcome> run_case(const Checkpoint& checkpoint, const Expected& expected, Backend& backend,
+                         const RunOptions& options) {
   const auto n_prompt = static_cast<int32_t>(expected.prompt.size());
   RunnerOptions runner_options;
   runner_options.context = n_prompt + static_cast<int32_t>(expected.greedy.size());
-  SKUA_ASSIGN_OR_RETURN(
-      const LoadedModel model,
-      load_model(*golden_case.checkpoint, backend, ConfigPolicy::kStrict, nullptr, runner_options.context));
-  SKUA_RETURN_IF_ERROR(check_vocabulary(golden_case, model));
+  SKUA_ASSIGN_OR_RETURN(const LoadedModel model, load_model(checkpoint, backend, ConfigPolicy::kStrict,
+                                                            nullptr, runner_options.context));
+  SKUA_RETURN_IF_ERROR(check_vocabulary(expected, model));
   runner_options.max_tokens = n_prompt;
   runner_options.max_seqs = 1;
   runner_options.fusion = options.fusion;

@@ -37,4 +37,8 @@ struct Outcome {
 /// Errors: those of loading and running the model.
 Result<Outcome> run_case(const Case& golden_case, Backend& backend, const RunOptions& options);
 
+/// The same model from another checkpoint (a GGUF file).
+Result<Outcome> run_case(const Checkpoint& checkpoint, const Expected& expected, Backend& backend,
+                         const RunOptions& options);
+
 }  // namespace skua::golden

@@ -34,10 +34,22 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"apertus"};
+constexpr GgufName kGgufTensors[] = {{"attn_norm", "attention_layernorm"},
+                                     {"ffn_norm", "feedforward_layernorm"}};
+constexpr GgufName kGgufLists[] = {{"xielu.alpha_p", "mlp.act_fn.alpha_p"},
+                                   {"xielu.alpha_n", "mlp.act_fn.alpha_n"},
+                                   {"xielu.beta", "mlp.act_fn.beta"},
+                                   {"xielu.eps", "mlp.act_fn.eps"}};
 
 }  // namespace
 
 extern const Family kApertus;
-const Family kApertus{"apertus", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kApertus{"apertus",
+                      kTypes,
+                      "apertus",
+                      GgufRows::kPlain,
+                      &parse,
+                      nullptr,
+                      {.tensors = kGgufTensors, .lists = kGgufLists}};
 
 }  // namespace skua

@@ -29,10 +29,10 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"arcee"};
-
 }  // namespace
 
 extern const Family kArcee;
-const Family kArcee{"arcee", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kArcee{
+    "arcee", kTypes, "arcee", GgufRows::kInterleavedQk, &parse, nullptr, {.flags = kGgufMlpBias}};
 
 }  // namespace skua

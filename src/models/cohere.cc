@@ -25,10 +25,20 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"cohere"};
+constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_epsilon", "layer_norm_eps"},
+                                  {"logit_scale", "logit_scale"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_output.bias", "attention_bias"},
+                                   {"blk.0.attn_q_norm.weight", "use_qk_norm"}};
 
 }  // namespace
 
 extern const Family kCohere;
-const Family kCohere{"cohere", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kCohere{"cohere",
+                     kTypes,
+                     "command-r",
+                     GgufRows::kPlain,
+                     &parse,
+                     nullptr,
+                     {.keys = kGgufKeys, .flags = kGgufFlags}};
 
 }  // namespace skua

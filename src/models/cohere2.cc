@@ -37,10 +37,13 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"cohere2"};
+constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_epsilon", "layer_norm_eps"},
+                                  {"logit_scale", "logit_scale"},
+                                  {"attention.sliding_window_pattern", "layer_types"}};
 
 }  // namespace
 
 extern const Family kCohere2;
-const Family kCohere2{"cohere2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kCohere2{"cohere2", kTypes, "cohere2", GgufRows::kPlain, &parse, nullptr, {.keys = kGgufKeys}};
 
 }  // namespace skua

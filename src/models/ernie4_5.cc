@@ -19,10 +19,12 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"ernie4_5"};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_output.bias", "use_bias"}};
 
 }  // namespace
 
 extern const Family kErnie45;
-const Family kErnie45{"ernie4_5", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kErnie45{"ernie4_5", kTypes,  "ernie4_5",           GgufRows::kPlain,
+                      &parse,     nullptr, {.flags = kGgufFlags}};
 
 }  // namespace skua

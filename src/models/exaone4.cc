@@ -26,10 +26,11 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"exaone4"};
+constexpr GgufName kGgufKeys[] = {{"attention.sliding_window_pattern", "layer_types"}};
 
 }  // namespace
 
 extern const Family kExaone4;
-const Family kExaone4{"exaone4", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kExaone4{"exaone4", kTypes, "exaone4", GgufRows::kPlain, &parse, nullptr, {.keys = kGgufKeys}};
 
 }  // namespace skua

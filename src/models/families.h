@@ -44,9 +44,12 @@ struct GgufNames {
   /// text, attention.sliding_window_pattern to layer_types, rope.dimension_count to a fraction of the head;
   /// nextn_predict_layers are not counted as layers.
   std::span<const GgufName> keys = {};
-  /// The key is true if the file has the tensor, else false.
+  /// The key is true if the file has the tensor, else false; "" = the tensor says nothing. A bias of
+  /// attention's output ("blk.0.attn_output.bias") that is not named here says attention_bias.
   std::span<const GgufName> flags = {};
   std::span<const GgufChange> changes = {};
+  /// Lists of the metadata with a number for each layer: "xielu.beta" -> "mlp.act_fn.beta", a vector of one.
+  std::span<const GgufName> lists = {};
   std::string_view layers = "model.layers.";
   std::string_view also = {};  // another architecture with the same names
   /// As Family::adjust_gguf, for what the tensors say; comes before it.
@@ -54,6 +57,9 @@ struct GgufNames {
   /// Whether the file is this family's, where several share an architecture; nullptr = all are.
   bool (*fits)(const Checkpoint& file) = nullptr;
 };
+
+/// A flag for families whose MLPs may have biases.
+inline constexpr GgufName kGgufMlpBias[] = {{"blk.0.ffn_up.bias", "mlp_bias"}};
 
 struct Family {
   std::string_view name;                          // its file in models/

@@ -23,7 +23,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.act = Act::kGeluTanh;
   config.must_be("attention_bias", Json(false));
   config.must_be("use_bidirectional_attention", Json(false));
-  spec.norm_offset = 1.0f;
+  // Converters to GGUF add the 1.
+  spec.norm_offset = config.flag_or(kGgufConfig, false) ? 0.0f : 1.0f;
   spec.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(spec.config.info.d_model)));
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
@@ -33,6 +34,6 @@ constexpr std::string_view kTypes[] = {"gemma"};
 }  // namespace
 
 extern const Family kGemma;
-const Family kGemma{"gemma", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGemma{"gemma", kTypes, "gemma", GgufRows::kPlain, &parse, nullptr};
 
 }  // namespace skua

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/pre_norm_decoder.h"
 #include "models/rope_scaling.h"
 
@@ -25,7 +26,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     spec.norms.after_attention = "post_attention_layernorm";
     spec.norms.after_mlp = "post_feedforward_layernorm";
   }
-  spec.norm_offset = 1.0f;
+  // Converters to GGUF add the 1.
+  spec.norm_offset = config.flag_or(kGgufConfig, false) ? 0.0f : 1.0f;
   spec.embed_scale = static_cast<float>(std::sqrt(static_cast<double>(spec.config.info.d_model)));
   spec.logit_softcap = static_cast<float>(config.number_or("final_logit_softcapping", 30.0));
   const auto scale = static_cast<float>(1.0 / std::sqrt(config.positive_or("query_pre_attn_scalar", 256.0)));
@@ -39,11 +41,15 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
+/// The 27B model alone has 46 layers.
+Status adjust(const Json&, Json& config) { return set_gemma_query_scale(config, 46); }
+
 constexpr std::string_view kTypes[] = {"gemma2", "vaultgemma"};
+constexpr GgufName kGgufKeys[] = {{"attention.sliding_window_pattern", "layer_types"}};
 
 }  // namespace
 
 extern const Family kGemma2;
-const Family kGemma2{"gemma2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGemma2{"gemma2", kTypes, "gemma2", GgufRows::kPlain, &parse, &adjust, {.keys = kGgufKeys}};
 
 }  // namespace skua

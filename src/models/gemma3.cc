@@ -6,6 +6,7 @@
 #include "models/blocks.h"
 #include "models/decoder_config.h"
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/rope_scaling.h"
 
 namespace skua {
@@ -27,8 +28,8 @@ class Gemma3 final : public Model {
         static_cast<float>(1.0 / std::sqrt(config.positive_or("query_pre_attn_scalar", 256.0)));
     model->attention_softcap_ = static_cast<float>(config.number_or("attn_logit_softcapping", 0.0));
     model->final_softcap_ = static_cast<float>(config.number_or("final_logit_softcapping", 0.0));
-    // Only GGUF import writes this key: there the 1 is already part of the stored weights.
-    model->norm_offset_ = config.flag_or("skua_norm_offset_stored", false) ? 0.0f : 1.0f;
+    // Converters to GGUF add the 1.
+    model->norm_offset_ = config.flag_or(kGgufConfig, false) ? 0.0f : 1.0f;
     const int32_t pattern =
         config.count_or("sliding_window_pattern", config.count_or("_sliding_window_pattern", 6));
     read_windows(config, c, config.count_or("sliding_window", 4096),
@@ -93,25 +94,8 @@ class Gemma3 final : public Model {
   float norm_offset_ = 1.0f;
 };
 
-/// GGUF files store w (the 1 added) and leave out what is the same for all sizes; the 27B model alone scales
-/// its queries by d_model / heads. Source: gguf-py constants and llama.cpp's gemma3 loader (facts).
-Status adjust(const Json&, Json& config) {
-  config.set("skua_norm_offset_stored", Json(true));
-  const Json* layers = config.find("num_hidden_layers");
-  const Json* head_dim = config.find("head_dim");
-  if (layers != nullptr && *layers == Json(62)) {
-    const Json* d_model = config.find("hidden_size");
-    const Json* heads = config.find("num_attention_heads");
-    if (d_model == nullptr || heads == nullptr || !d_model->is_int() || !heads->is_int() ||
-        heads->as_int() < 1) {
-      return invalid_argument("[gguf] embedding_length or attention.head_count is missing");
-    }
-    config.set("query_pre_attn_scalar", Json(d_model->as_double() / heads->as_double()));
-  } else if (head_dim != nullptr) {
-    config.set("query_pre_attn_scalar", *head_dim);
-  }
-  return ok_status();
-}
+/// The 27B model alone has 62 layers.
+Status adjust(const Json&, Json& config) { return set_gemma_query_scale(config, 62); }
 
 constexpr std::string_view kTypes[] = {"gemma3_text"};
 

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
+#include <numeric>
 #include <set>
 
-#include "models/config_reader.h"
 #include "models/families.h"
+#include "models/gguf_config.h"
 #include "models/gguf_values.h"
-#include "models/rope_scaling.h"
 
 namespace skua {
 namespace {
@@ -43,17 +43,6 @@ constexpr GgufName kExpertTensors[] = {
     {"ffn_down_shexp", "mlp.shared_experts.down_proj"},
 };
 
-constexpr GgufName kExpertKeys[] = {
-    {"expert_used_count", "num_experts_per_tok"},
-    {"expert_feed_forward_length", "moe_intermediate_size"},
-    {"leading_dense_block_count", "first_k_dense_replace"},
-    {"expert_weights_scale", "routed_scaling_factor"},
-    {"expert_weights_norm", "norm_topk_prob"},
-    {"expert_group_count", "n_group"},
-    {"expert_group_used_count", "topk_group"},
-    {"expert_gating_func", "scoring_func"},
-};
-
 // Where the four norms of a layer go depends on whether the layer has norms after its blocks too.
 constexpr GgufName kTwoNorms[] = {{"ffn_norm", "post_attention_layernorm"}};
 constexpr GgufName kFourNorms[] = {
@@ -61,41 +50,6 @@ constexpr GgufName kFourNorms[] = {
     {"ffn_norm", "pre_feedforward_layernorm"},
     {"post_ffw_norm", "post_feedforward_layernorm"},
 };
-
-constexpr GgufName kConfigKeys[] = {
-    {"block_count", "num_hidden_layers"},
-    {"context_length", "max_position_embeddings"},
-    {"embedding_length", "hidden_size"},
-    {"feed_forward_length", "intermediate_size"},
-    {"attention.head_count", "num_attention_heads"},
-    {"attention.head_count_kv", "num_key_value_heads"},
-    {"attention.key_length", "head_dim"},
-    {"attention.layer_norm_rms_epsilon", "rms_norm_eps"},
-    {"attention.sliding_window", "sliding_window"},
-    {"attn_logit_softcapping", "attn_logit_softcapping"},
-    {"final_logit_softcapping", "final_logit_softcapping"},
-    {"rope.freq_base", "rope_theta"},
-    {"rope.freq_base_swa", "rope_local_base_freq"},
-};
-
-std::string_view lookup(std::span<const GgufName> table, std::string_view name) {
-  for (const GgufName& row : table) {
-    if (row.gguf == name) return row.transformers;
-  }
-  return {};
-}
-
-/// Whether the family says itself what the key is.
-bool names_key(const Family& family, std::string_view key) {
-  return std::any_of(family.gguf_names.keys.begin(), family.gguf_names.keys.end(),
-                     [&](const GgufName& own) { return own.gguf == key; });
-}
-
-/// Layers, without those that only guess ahead.
-int64_t layer_count(const Json& config) {
-  const Json* value = config.find("num_hidden_layers");
-  return value != nullptr && value->is_int() ? value->as_int() : 0;
-}
 
 /// What decides how a file's tensors are called.
 struct Translation {
@@ -105,10 +59,10 @@ struct Translation {
   int64_t n_layers = 0;
 
   std::string_view part(std::string_view name) const {
-    std::string_view found = lookup(own, name);
+    std::string_view found = find_name(own, name);
     for (const std::span<const GgufName> table : {std::span<const GgufName>(kLayerTensors), {kExpertTensors}})
-      if (found.empty()) found = lookup(table, name);
-    return !found.empty() ? found : four_norms ? lookup(kFourNorms, name) : lookup(kTwoNorms, name);
+      if (found.empty()) found = find_name(table, name);
+    return !found.empty() ? found : four_norms ? find_name(kFourNorms, name) : find_name(kTwoNorms, name);
   }
 };
 
@@ -142,72 +96,111 @@ std::string translate(std::string_view name, const Translation& names) {
   const auto [layer, part] = layer_name(name);
   if (layer < 0) {
     const std::string_view stem = name.substr(0, name.size() - suffix.size());
-    std::string_view found = lookup(names.own, stem);
-    if (found.empty()) found = lookup(kGlobalTensors, stem);
+    std::string_view found = find_name(names.own, stem);
+    if (found.empty()) found = find_name(kGlobalTensors, stem);
     return found.empty() || suffix.empty() ? std::string() : std::string(found) + std::string(suffix);
   }
   const std::string prefix = std::string(names.layers) + std::to_string(layer) + ".";
   if (layer >= names.n_layers) return prefix + std::string(part);
-  std::string_view whole = lookup(names.own, part);
-  if (whole.empty()) whole = lookup(kExpertTensors, part);
+  std::string_view whole = find_name(names.own, part);
+  if (whole.empty()) whole = find_name(kExpertTensors, part);
   if (!whole.empty()) return prefix + std::string(whole);
   if (suffix.empty()) return {};
   const std::string_view found = names.part(part.substr(0, part.size() - suffix.size()));
   return found.empty() ? std::string() : prefix + std::string(found) + std::string(suffix);
 }
 
-/// Rows of an interleaved projection in transformers order.
-std::vector<uint32_t> deinterleave(int64_t rows, int64_t n_heads) {
-  std::vector<uint32_t> map(static_cast<size_t>(rows));
-  const int64_t head_dim = rows / n_heads;
-  for (int64_t row = 0; row < rows; ++row) {
+/// Where the rows [first, first + n) of a projection, in transformers order, lie in the file: heads were
+/// stored with their halves in turn.
+std::vector<uint32_t> deinterleave(int64_t first, int64_t n, int64_t n_heads) {
+  std::vector<uint32_t> map(static_cast<size_t>(n));
+  const int64_t head_dim = n / n_heads;
+  for (int64_t row = 0; row < n; ++row) {
     const int64_t head = row / head_dim;
     const int64_t half = row % head_dim / (head_dim / 2);
     const int64_t i = row % (head_dim / 2);
-    map[static_cast<size_t>(row)] = static_cast<uint32_t>(head * head_dim + 2 * i + half);
+    map[static_cast<size_t>(row)] = static_cast<uint32_t>(first + head * head_dim + 2 * i + half);
   }
   return map;
 }
 
+/// Heads of q or of k, as the config says; 0 if it does not.
+int64_t heads_of(const Json& config, char projection) {
+  const Json* heads = config.find(projection == 'q' ? "num_attention_heads" : "num_key_value_heads");
+  if (heads == nullptr) heads = config.find("num_attention_heads");
+  return heads != nullptr && heads->is_int() ? heads->as_int() : 0;
+}
+
+/// The same for `n` rows of q or k, and whether they can be those.
+Result<std::vector<uint32_t>> deinterleave(const std::string& stored, int64_t first, int64_t n,
+                                           int64_t n_heads) {
+  if (n_heads >= 1 && n % (2 * n_heads) == 0) return deinterleave(first, n, n_heads);
+  return data_loss("[gguf] " + stored + " has " + std::to_string(n) +
+                   " rows, which the heads of the file do not divide");
+}
+
+/// 'q' or 'k' if the tensor is the weight or the bias of that projection, else 0.
+char interleaved(std::string_view name, std::string_view suffix) {
+  for (const char projection : {'q', 'k'}) {
+    const std::string end = std::string(".") + projection + "_proj" + std::string(suffix);
+    if (name.ends_with(end)) return projection;
+  }
+  return 0;
+}
+
+/// A tensor of the file, and which of its rows, in which order; empty = all as they lie.
+struct Source {
+  std::string stored;
+  std::vector<uint32_t> rows;
+};
+
+/// What a file's tensors are under transformers names.
+struct Tensors {
+  std::vector<TensorEntry> entries;
+  std::map<std::string, Source, std::less<>> sources;
+  std::map<std::string, ChangedTensor, std::less<>> changed;
+
+  void add(TensorEntry entry, std::string name, std::vector<uint32_t> rows = {}) {
+    sources.emplace(name, Source{entry.name, std::move(rows)});
+    entry.name = std::move(name);
+    entries.push_back(std::move(entry));
+  }
+  void add(TensorEntry entry, std::string name, ChangedTensor tensor) {
+    entry.shape = tensor.shape();
+    changed.emplace(name, std::move(tensor));
+    add(std::move(entry), std::move(name));
+  }
+};
+
 class ImportedGguf final : public Checkpoint {
  public:
-  ImportedGguf(std::unique_ptr<Checkpoint> file, Json config, std::vector<TensorEntry> entries,
-               std::map<std::string, std::string, std::less<>> stored_names,
-               std::map<std::string, ChangedTensor, std::less<>> changed, GgufRows rows)
-      : file_(std::move(file)),
-        config_(std::move(config)),
-        entries_(std::move(entries)),
-        stored_names_(std::move(stored_names)),
-        changed_(std::move(changed)),
-        rows_(rows) {}
+  ImportedGguf(std::unique_ptr<Checkpoint> file, Json config, Tensors tensors, GgufRows rows)
+      : file_(std::move(file)), config_(std::move(config)), tensors_(std::move(tensors)), rows_(rows) {}
 
   CheckpointKind kind() const override { return CheckpointKind::kGguf; }
   std::string source() const override { return file_->source(); }
   const Json& config() const override { return config_; }
-  std::span<const TensorEntry> tensors() const override { return entries_; }
+  std::span<const TensorEntry> tensors() const override { return tensors_.entries; }
 
   Result<EncodedMatrix> matrix(std::string_view name) const override {
-    if (const auto changed = changed_.find(name); changed != changed_.end()) return changed->second.matrix();
-    const auto stored = stored_names_.find(name);
-    if (stored == stored_names_.end()) return not_found("[gguf] no tensor " + std::string(name));
-    SKUA_ASSIGN_OR_RETURN(EncodedMatrix out, file_->matrix(stored->second));
-    const bool q = name.find(".q_proj.weight") != std::string_view::npos;
-    const bool k = name.find(".k_proj.weight") != std::string_view::npos;
-    if (rows_ != GgufRows::kInterleavedQk || (!q && !k)) return out;
-    const Json* heads = config_.find(q ? "num_attention_heads" : "num_key_value_heads");
-    if (heads == nullptr) heads = config_.find("num_attention_heads");
-    if (heads == nullptr || !heads->is_int() || heads->as_int() < 1 ||
-        out.rows % (2 * heads->as_int()) != 0) {
-      return data_loss("[gguf] " + stored->second + " has " + std::to_string(out.rows) +
-                       " rows, which the heads of the file do not divide");
+    const auto& changed = tensors_.changed;
+    if (const auto own = changed.find(name); own != changed.end()) return own->second.matrix();
+    const auto source = tensors_.sources.find(name);
+    if (source == tensors_.sources.end()) return not_found("[gguf] no tensor " + std::string(name));
+    const auto& [stored, rows] = source->second;
+    SKUA_ASSIGN_OR_RETURN(EncodedMatrix out, file_->matrix(stored));
+    if (!rows.empty()) {
+      out.rows = static_cast<int64_t>(rows.size());
+      out.row_map = rows;
+    } else if (const char qk = interleaved(name, ".weight"); rows_ == GgufRows::kInterleavedQk && qk != 0) {
+      SKUA_ASSIGN_OR_RETURN(out.row_map, deinterleave(stored, 0, out.rows, heads_of(config_, qk)));
     }
-    out.row_map = deinterleave(out.rows, heads->as_int());
     return out;
   }
 
   void release(std::string_view name) const override {
-    const auto stored = stored_names_.find(name);
-    if (stored != stored_names_.end()) file_->release(stored->second);
+    const auto source = tensors_.sources.find(name);
+    if (source != tensors_.sources.end()) file_->release(source->second.stored);
   }
 
   Result<std::string> side_file(std::string_view name) const override { return file_->side_file(name); }
@@ -215,10 +208,116 @@ class ImportedGguf final : public Checkpoint {
  private:
   std::unique_ptr<Checkpoint> file_;
   Json config_;
-  std::vector<TensorEntry> entries_;
-  std::map<std::string, std::string, std::less<>> stored_names_;
-  std::map<std::string, ChangedTensor, std::less<>> changed_;
+  Tensors tensors_;
   GgufRows rows_;
+};
+
+/// Translates the tensors of one file.
+class Importer {
+ public:
+  Importer(const Checkpoint& file, const Family& family, const Json& config)
+      : file_(file),
+        family_(family),
+        config_(config),
+        names_{family.gguf_names.tensors, family.gguf_names.layers,
+               file.find("blk.0.post_ffw_norm.weight") != nullptr, gguf_layer_count(config)} {}
+
+  Result<Tensors> run() {
+    for (const TensorEntry& entry : file_.tensors()) SKUA_RETURN_IF_ERROR(add(entry));
+    for (const GgufName& list : family_.gguf_names.lists) SKUA_RETURN_IF_ERROR(add_numbers(list));
+    std::sort(out_.entries.begin(), out_.entries.end(),
+              [](const TensorEntry& a, const TensorEntry& b) { return a.name < b.name; });
+    return std::move(out_);
+  }
+
+ private:
+  Status add(const TensorEntry& entry) {
+    for (const char* name : {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"})
+      if (entry.name == name) return ok_status();  // read into the config
+    const auto [layer, part] = layer_name(entry.name);
+    const bool fused = part == "attn_qkv.weight" || part == "attn_qkv.bias";
+    if (fused && layer < names_.n_layers && find_name(names_.own, "attn_qkv").empty())
+      return split_qkv(entry, layer);
+    std::string name = translate(entry.name, names_);
+    if (name.empty()) return unsupported("[gguf] tensor " + entry.name + " has no known meaning");
+    const char qk = interleaved(name, ".bias");
+    if (family_.gguf_rows == GgufRows::kInterleavedQk && qk != 0) {
+      const int64_t n = entry.shape.back();
+      SKUA_ASSIGN_OR_RETURN(const auto order, deinterleave(entry.name, 0, n, heads_of(config_, qk)));
+      SKUA_ASSIGN_OR_RETURN(ChangedTensor tensor, ChangedTensor::pick(file_, entry, order));
+      out_.add(entry, std::move(name), std::move(tensor));
+    } else if (const GgufChange* change = find_change(family_, part)) {
+      SKUA_ASSIGN_OR_RETURN(ChangedTensor tensor, ChangedTensor::make(file_, entry, change->values));
+      out_.add(entry, std::move(name), std::move(tensor));
+    } else {
+      out_.add(entry, std::move(name));
+    }
+    return ok_status();
+  }
+
+  /// attn_qkv holds the rows of q, then of k, then of v: converters can fuse what the family keeps apart.
+  Status split_qkv(const TensorEntry& entry, int64_t layer) {
+    const std::string_view suffix = suffix_of(entry.name);
+    const int64_t n_heads = heads_of(config_, 'q'), n_kv_heads = heads_of(config_, 'k');
+    const int64_t rows = entry.shape.front();
+    const int64_t n_all = n_heads + 2 * n_kv_heads;
+    if (n_heads < 1 || n_kv_heads < 1 || rows % n_all != 0) {
+      return data_loss("[gguf] " + entry.name + " has " + std::to_string(rows) +
+                       " rows, which are not those of q, k and v as the heads of the file say");
+    }
+    const int64_t head_dim = rows / n_all;
+    int64_t first = 0;
+    for (const char part : {'q', 'k', 'v'}) {
+      const int64_t heads = part == 'q' ? n_heads : n_kv_heads, n = heads * head_dim;
+      const bool turned = family_.gguf_rows == GgufRows::kInterleavedQk && part != 'v';
+      std::vector<uint32_t> order(static_cast<size_t>(n));
+      std::iota(order.begin(), order.end(), static_cast<uint32_t>(first));
+      if (turned) {
+        SKUA_ASSIGN_OR_RETURN(order, deinterleave(entry.name, first, n, heads));
+      }
+      first += n;
+      std::string name = translate(
+          "blk." + std::to_string(layer) + ".attn_" + std::string(1, part) + std::string(suffix), names_);
+      TensorEntry own = entry;
+      own.bytes = entry.bytes / static_cast<uint64_t>(rows) * static_cast<uint64_t>(n);
+      if (suffix == ".bias") {
+        SKUA_ASSIGN_OR_RETURN(ChangedTensor tensor, ChangedTensor::pick(file_, entry, order));
+        out_.add(std::move(own), std::move(name), std::move(tensor));
+        continue;
+      }
+      own.shape.front() = n;
+      out_.add(std::move(own), std::move(name), std::move(order));
+    }
+    return ok_status();
+  }
+
+  /// A list of the metadata as a tensor of one number in each layer.
+  Status add_numbers(const GgufName& list) {
+    const std::string key =
+        file_.config().find("general.architecture")->as_string() + "." + std::string(list.gguf);
+    const Json* values = file_.config().find(key);
+    if (values == nullptr || !values->is_array() || static_cast<int64_t>(values->size()) != names_.n_layers)
+      return invalid_argument("[gguf] " + key + " must hold a number for each of " +
+                              std::to_string(names_.n_layers) + " layers, got " +
+                              (values == nullptr ? "nothing" : values->dump().substr(0, 80)));
+    for (int64_t layer = 0; layer < names_.n_layers; ++layer) {
+      const Json& value = values->items()[static_cast<size_t>(layer)];
+      if (!value.is_number())
+        return invalid_argument("[gguf] " + key + " holds " + value.dump().substr(0, 40) +
+                                ", expected numbers");
+      TensorEntry entry{key, {}, "F32", {key}, sizeof(float)};
+      const std::string prefix = std::string(names_.layers) + std::to_string(layer) + ".";
+      out_.add(std::move(entry), prefix + std::string(list.transformers),
+               ChangedTensor::number(static_cast<float>(value.as_double())));
+    }
+    return ok_status();
+  }
+
+  const Checkpoint& file_;
+  const Family& family_;
+  const Json& config_;
+  Translation names_;
+  Tensors out_;
 };
 
 /// Some families share an architecture with one that has experts; expert_count tells them apart.
@@ -239,7 +338,7 @@ Result<const Family*> family_of(const Checkpoint& file) {
     if (!family->gguf_names.also.empty()) names.insert(family->gguf_names.also);
     if (family->gguf_arch != arch->as_string() && family->gguf_names.also != arch->as_string()) continue;
     if (family->gguf_names.fits != nullptr && !family->gguf_names.fits(file)) continue;
-    if (has_experts == !lookup(family->gguf_names.keys, "expert_count").empty()) return family;
+    if (has_experts == !find_name(family->gguf_names.keys, "expert_count").empty()) return family;
     other = family;
   }
   if (other != nullptr) return other;
@@ -248,208 +347,15 @@ Result<const Family*> family_of(const Checkpoint& file) {
   return unsupported("[gguf] architecture \"" + arch->as_string() + "\" is not known; known are " + known);
 }
 
-/// rope.scaling.* keys and the rope_freqs tensor as transformers' rope_scaling.
-Status add_rope(const Checkpoint& file, const std::string& arch, std::set<std::string>& seen, Json& config) {
-  const Json& metadata = file.config();
-  const std::string prefix = arch + ".rope.scaling.";
-  for (const char* key : {"type", "factor", "original_context_length", "finetuned"})
-    seen.insert(prefix + key);
-  constexpr GgufName kYarn[] = {{"original_context_length", "original_max_position_embeddings"},
-                                {"yarn_beta_fast", "beta_fast"},
-                                {"yarn_beta_slow", "beta_slow"},
-                                {"yarn_attn_factor", "attention_factor"}};
-  const Json* type = metadata.find(prefix + "type");
-  const Json* factor = metadata.find(prefix + "factor");
-  Json scaling = Json::object();
-  if (type != nullptr && *type != Json("none")) {
-    scaling.set("rope_type", *type);
-    if (factor != nullptr) scaling.set("factor", *factor);
-    for (const GgufName& key : kYarn) {
-      if (*type != Json("yarn")) break;
-      const std::string full = prefix + std::string(key.gguf);
-      seen.insert(full);
-      if (const Json* value = metadata.find(full)) scaling.set(std::string(key.transformers), *value);
-    }
-  } else if (type == nullptr && factor != nullptr && factor->is_number() && factor->as_double() != 1.0) {
-    scaling.set("rope_type", Json("linear"));
-    scaling.set("factor", *factor);
-  }
-  if (file.find("rope_freqs.weight") != nullptr) {
-    if (scaling.size() != 0) return unsupported("[gguf] both rope_freqs and rope scaling are given");
-    SKUA_ASSIGN_OR_RETURN(const EncodedMatrix m, file.matrix("rope_freqs.weight"));
-    if (m.rows != 1) return data_loss("[gguf] rope_freqs.weight must be a vector");
-    std::vector<float> values(static_cast<size_t>(m.cols));
-    decode_row(m, 0, 0, m.cols, values.data());
-    Json factors = Json::array();
-    for (float value : values) factors.push_back(Json(static_cast<double>(value)));
-    scaling.set("rope_type", Json("factors"));
-    scaling.set("factors", std::move(factors));
-  }
-  if (scaling.size() != 0) config.set("rope_scaling", std::move(scaling));
-  return ok_status();
-}
-
-void add_token_ids(const Json& metadata, Json& config) {
-  constexpr GgufName kIds[] = {{"bos", "bos_token_id"}, {"eos", "eos_token_id"}};
-  for (const GgufName& id : kIds) {
-    const Json* value = metadata.find("tokenizer.ggml." + std::string(id.gguf) + "_token_id");
-    if (value != nullptr) config.set(std::string(id.transformers), *value);
-  }
-}
-
-/// A value as the config spells it.
-Result<Json> converted(std::string_view key, const Json& value, const Json& config) {
-  if (key == "expert_gating_func") {
-    if (value == Json(1)) return Json("softmax");
-    if (value == Json(2)) return Json("sigmoid");
-    return unsupported("[gguf] expert_gating_func is " + value.dump().substr(0, 40) +
-                       "; known are 1 (softmax), 2 (sigmoid)");
-  }
-  if (key == "attention.sliding_window_pattern" && value.is_array()) {
-    Json types = Json::array();
-    for (const Json& slides : value.items()) {
-      if (static_cast<int64_t>(types.size()) == layer_count(config)) break;
-      types.push_back(Json(slides == Json(true) ? "sliding_attention" : "full_attention"));
-    }
-    return types;
-  }
-  if (key == "rope.dimension_count") {
-    const Json* head_dim = config.find("head_dim");
-    const auto size = [](const Json* n) { return n != nullptr && n->is_int() ? n->as_int() : 0; };
-    if (size(head_dim) < 1 || size(head_dim) > 65536 || size(&value) < 1 || size(&value) > size(head_dim)) {
-      return invalid_argument("[gguf] rope.dimension_count " + value.dump().substr(0, 40) +
-                              " must be from 1 to attention.key_length");
-    }
-    return Json(
-        rotary_fraction(static_cast<int32_t>(value.as_int()), static_cast<int32_t>(head_dim->as_int())));
-  }
-  return value;
-}
-
-/// The keys and flags that the family names; nextn_predict_layers are taken off the layers first.
-Status add_family_keys(const Checkpoint& file, const Family& family, std::set<std::string>& seen,
-                       Json& config) {
-  const Json& metadata = file.config();
-  const std::string prefix = metadata.find("general.architecture")->as_string() + ".";
-  const Json* more = metadata.find(prefix + "nextn_predict_layers");
-  if (more != nullptr && more->is_int() && !lookup(family.gguf_names.keys, "nextn_predict_layers").empty())
-    config.set("num_hidden_layers", Json(layer_count(config) - more->as_int()));
-  std::vector<GgufName> keys(family.gguf_names.keys.begin(), family.gguf_names.keys.end());
-  if (!lookup(keys, "expert_count").empty()) {
-    for (const GgufName& key : kExpertKeys) {
-      const auto same = [&](const GgufName& own) { return own.gguf == key.gguf; };
-      if (std::none_of(keys.begin(), keys.end(), same)) keys.push_back(key);
-    }
-  }
-  for (const GgufName& key : keys) {
-    const std::string full = prefix + std::string(key.gguf);
-    seen.insert(full);
-    const Json* value = metadata.find(full);
-    if (value == nullptr || key.transformers.empty()) continue;
-    SKUA_ASSIGN_OR_RETURN(Json own, converted(key.gguf, *value, config));
-    config.set(std::string(key.transformers), std::move(own));
-  }
-  for (const GgufName& flag : family.gguf_names.flags)
-    config.set(std::string(flag.transformers), Json(file.find(flag.gguf) != nullptr));
-  return ok_status();
-}
-
-/// Sizes that the config does not carry over must agree with those it does.
-Status check_sizes(const Json& metadata, const Family& family, const Json& config) {
-  const std::string arch = metadata.find("general.architecture")->as_string();
-  const auto number = [](const Json* value) {
-    return value != nullptr && value->kind() == Json::Kind::kInt ? value->as_int() : int64_t{0};
-  };
-  // Without these two nothing is said of the heads here: the family's reading of the config names what lacks.
-  const int64_t n_heads = number(config.find("num_attention_heads"));
-  const int64_t width = number(config.find("hidden_size"));
-  int64_t head_dim = number(config.find("head_dim"));
-  const bool knows_heads = head_dim != 0 || (width > 0 && n_heads > 0);
-  if (head_dim == 0 && knows_heads) head_dim = width / n_heads;
-  struct Check {
-    const char* key;
-    int64_t expected;
-    bool known;
-  };
-  for (const Check& check : {Check{".rope.dimension_count", head_dim, knows_heads},
-                             Check{".attention.value_length", head_dim, knows_heads},
-                             Check{".vocab_size", number(config.find("vocab_size")), true}}) {
-    const Json* value = metadata.find(arch + check.key);
-    if (value == nullptr || !check.known || *value == Json(check.expected)) continue;
-    if (names_key(family, check.key + 1)) continue;  // the family reads it
-    return unsupported(
-        "[gguf] " + arch + check.key + " is " + value->dump().substr(0, 40) + ", expected " +
-        std::to_string(check.expected) +
-        " as the other sizes of the file say; partial rotation and value heads of another size are not "
-        "handled for this architecture");
-  }
-  return ok_status();
-}
-
-Result<Json> make_config(const Checkpoint& file, const Family& family, ConfigPolicy policy) {
-  const Json& metadata = file.config();
-  const std::string arch = metadata.find("general.architecture")->as_string();
-  Json config = Json::object();
-  config.set("model_type", Json(family.model_types[0]));
-  config.set(std::string(kGgufConfig), Json(true));
-  // Read elsewhere (vocabulary, rope) or only of interest to trainers.
-  std::set<std::string> seen = {arch + ".vocab_size", arch + ".rope.dimension_count",
-                                arch + ".attention.value_length"};
-  for (const GgufName& key : kConfigKeys) {
-    const std::string full = arch + "." + std::string(key.gguf);
-    if (names_key(family, key.gguf)) continue;
-    seen.insert(full);
-    if (const Json* value = metadata.find(full)) config.set(std::string(key.transformers), *value);
-  }
-  SKUA_RETURN_IF_ERROR(add_rope(file, arch, seen, config));
-  add_token_ids(metadata, config);
-  const TensorEntry* embedding = file.find("token_embd.weight");
-  if (embedding == nullptr || embedding->shape.size() != 2)
-    return data_loss("[gguf] token_embd.weight is missing");
-  config.set("vocab_size", Json(embedding->shape[0]));
-  config.set("tie_word_embeddings", Json(file.find("output.weight") == nullptr));
-  if (file.find("blk.0.attn_output.bias") != nullptr) config.set("attention_bias", Json(true));
-  SKUA_RETURN_IF_ERROR(add_family_keys(file, family, seen, config));
-  SKUA_RETURN_IF_ERROR(check_sizes(metadata, family, config));
-  for (const auto& [key, value] : metadata.members()) {
-    if (policy == ConfigPolicy::kAllowUnknown || !key.starts_with(arch + ".") || seen.contains(key)) continue;
-    return unsupported("[gguf] metadata key " + key + " is not understood and may change the maths; pass " +
-                       "--allow-unknown-config to run without it");
-  }
-  if (family.gguf_names.adjust != nullptr) SKUA_RETURN_IF_ERROR(family.gguf_names.adjust(file, config));
-  if (family.adjust_gguf != nullptr) SKUA_RETURN_IF_ERROR(family.adjust_gguf(metadata, config));
-  return config;
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Checkpoint>> import_gguf(std::unique_ptr<Checkpoint> file, ConfigPolicy policy) {
   if (file->kind() != CheckpointKind::kGguf) return file;
   SKUA_ASSIGN_OR_RETURN(const Family* family, family_of(*file));
-  SKUA_ASSIGN_OR_RETURN(Json config, make_config(*file, *family, policy));
-  const Translation names{family->gguf_names.tensors, family->gguf_names.layers,
-                          file->find("blk.0.post_ffw_norm.weight") != nullptr, layer_count(config)};
-  std::vector<TensorEntry> entries;
-  std::map<std::string, std::string, std::less<>> stored_names;
-  std::map<std::string, ChangedTensor, std::less<>> changed;
-  for (const TensorEntry& entry : file->tensors()) {
-    if (entry.name == "rope_freqs.weight") continue;  // read into the config
-    TensorEntry renamed = entry;
-    renamed.name = translate(entry.name, names);
-    if (renamed.name.empty()) return unsupported("[gguf] tensor " + entry.name + " has no known meaning");
-    if (const GgufChange* change = find_change(*family, layer_name(entry.name).part)) {
-      SKUA_ASSIGN_OR_RETURN(ChangedTensor tensor, ChangedTensor::make(*file, entry, change->values));
-      renamed.shape = tensor.shape();
-      changed.emplace(renamed.name, std::move(tensor));
-    }
-    stored_names.emplace(renamed.name, entry.name);
-    entries.push_back(std::move(renamed));
-  }
-  std::sort(entries.begin(), entries.end(),
-            [](const TensorEntry& a, const TensorEntry& b) { return a.name < b.name; });
-  return std::unique_ptr<Checkpoint>(
-      std::make_unique<ImportedGguf>(std::move(file), std::move(config), std::move(entries),
-                                     std::move(stored_names), std::move(changed), family->gguf_rows));
+  SKUA_ASSIGN_OR_RETURN(Json config, gguf_config(*file, *family, policy));
+  SKUA_ASSIGN_OR_RETURN(Tensors tensors, Importer(*file, *family, config).run());
+  return std::unique_ptr<Checkpoint>(std::make_unique<ImportedGguf>(std::move(file), std::move(config),
+                                                                    std::move(tensors), family->gguf_rows));
 }
 
 }  // namespace skua

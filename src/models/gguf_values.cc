@@ -26,6 +26,28 @@ Result<ChangedTensor> ChangedTensor::make(const Checkpoint& file, const TensorEn
   return out;
 }
 
+Result<ChangedTensor> ChangedTensor::pick(const Checkpoint& file, const TensorEntry& entry,
+                                          const std::vector<uint32_t>& from) {
+  SKUA_ASSIGN_OR_RETURN(const ChangedTensor whole, make(file, entry, GgufValues::kVector));
+  ChangedTensor out;
+  for (const uint32_t index : from) {
+    if (index >= whole.values_.size()) {
+      return data_loss("[gguf] " + entry.name + " has " + std::to_string(whole.values_.size()) +
+                       " numbers, which do not fit the heads of the file");
+    }
+    out.values_.push_back(whole.values_[index]);
+  }
+  out.shape_ = {static_cast<int64_t>(out.values_.size())};
+  return out;
+}
+
+ChangedTensor ChangedTensor::number(float value) {
+  ChangedTensor out;
+  out.values_ = {value};
+  out.shape_ = {1};
+  return out;
+}
+
 EncodedMatrix ChangedTensor::matrix() const {
   EncodedMatrix out;
   out.rows = shape_.size() > 1 ? shape_[0] : 1;
@@ -73,6 +95,23 @@ Status set_layer_types(const Json& metadata, std::string_view key, std::string_v
   for (const char zero : counts.zero) types.push_back(Json(std::string(zero != 0 ? recurrent : attending)));
   config.set(std::string(key), std::move(types));
   if (counts.count > 0) config.set("num_key_value_heads", Json(counts.count));
+  return ok_status();
+}
+
+Status set_gemma_query_scale(Json& config, int64_t largest_n_layers) {
+  const Json* layers = config.find("num_hidden_layers");
+  const Json* head_dim = config.find("head_dim");
+  if (layers == nullptr || *layers != Json(largest_n_layers)) {
+    if (head_dim != nullptr) config.set("query_pre_attn_scalar", *head_dim);
+    return ok_status();
+  }
+  const Json* d_model = config.find("hidden_size");
+  const Json* heads = config.find("num_attention_heads");
+  if (d_model == nullptr || heads == nullptr || !d_model->is_int() || !heads->is_int() ||
+      heads->as_int() < 1) {
+    return invalid_argument("[gguf] embedding_length or attention.head_count is missing");
+  }
+  config.set("query_pre_attn_scalar", Json(d_model->as_double() / heads->as_double()));
   return ok_status();
 }
 

@@ -15,6 +15,13 @@ class ChangedTensor {
   /// gives.
   static Result<ChangedTensor> make(const Checkpoint& file, const TensorEntry& entry, GgufValues values);
 
+  /// The elements of a stored vector that `from` names, in its order.
+  static Result<ChangedTensor> pick(const Checkpoint& file, const TensorEntry& entry,
+                                    const std::vector<uint32_t>& from);
+
+  /// A vector of one number.
+  static ChangedTensor number(float value);
+
   const std::vector<int64_t>& shape() const { return shape_; }
   EncodedMatrix matrix() const;
 
@@ -39,6 +46,11 @@ Result<LayerCounts> layer_counts(const Json& metadata, const std::string& key, i
 /// where it is 0, else `attending`. Families whose files have it name the key themselves.
 Status set_layer_types(const Json& metadata, std::string_view key, std::string_view recurrent,
                        std::string_view attending, Json& config);
+
+/// GGUF files of Gemma 2 and 3 leave the queries' scale unsaid: it is that of the heads, but for the largest
+/// model, told by its layers, which divides by d_model / heads. Source: llama.cpp's src/models/gemma2.cpp and
+/// gemma3.cpp (facts).
+Status set_gemma_query_scale(Json& config, int64_t largest_n_layers);
 
 /// What converters change in the mixers of Mamba-2.
 inline constexpr GgufChange kMamba2GgufChanges[] = {{"ssm_a", GgufValues::kLogVector},

@@ -29,10 +29,22 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"glm4"};
+constexpr GgufName kGgufTensors[] = {{"post_attention_norm", "post_self_attn_layernorm"},
+                                     {"ffn_norm", "post_attention_layernorm"},
+                                     {"post_ffw_norm", "post_mlp_layernorm"},
+                                     {"ffn_up", "mlp.gate_up_proj"}};
+constexpr GgufName kGgufKeys[] = {{"rope.dimension_count", "partial_rotary_factor"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_q.bias", "attention_bias"}};
 
 }  // namespace
 
 extern const Family kGlm4;
-const Family kGlm4{"glm4", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGlm4{"glm4",
+                   kTypes,
+                   "glm4",
+                   GgufRows::kPlain,
+                   &parse,
+                   nullptr,
+                   {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags}};
 
 }  // namespace skua

@@ -11,7 +11,13 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_learned_position_config(config, {"n_layer", "n_embd", "n_head", "n_positions"});
+  // GGUF files come under the common names, and their matrices lie the common way.
+  const bool from_gguf = config.flag_or(kGgufConfig, false);
+  const Transpose transpose = from_gguf ? Transpose::kNo : Transpose::kYes;
+  SizeKeys keys{"n_layer", "n_embd", "n_head", "n_positions"};
+  if (from_gguf)
+    keys = {"num_hidden_layers", "hidden_size", "num_attention_heads", "max_position_embeddings"};
+  spec.config = read_learned_position_config(config, keys);
   ModelInfo& info = spec.config.info;
   info.d_ff = config.count_or("n_inner",
                               static_cast<int32_t>(std::min<int64_t>(4 * int64_t{info.d_model}, INT32_MAX)));
@@ -29,11 +35,11 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.must_be("add_cross_attention", Json(false));
   config.ignore({"reorder_and_upcast_attn", "attn_pdrop", "summary_activation", "summary_first_dropout",
                  "summary_proj_to_labels", "summary_use_proj", "n_ctx"});
-  spec.adjust_attention = [](AttentionBlock& block) {
+  spec.adjust_attention = [transpose](AttentionBlock& block) {
     block.prefix = "transformer.h." + std::to_string(block.layer) + ".attn";
     block.qkv_name = "c_attn";
     block.o_name = "c_proj";
-    block.transpose = Transpose::kYes;
+    block.transpose = transpose;
   };
   const PlainMlpBlock mlp{"",
                           "",
@@ -41,7 +47,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
                           spec.config.info.d_ff,
                           read_act(config, "activation_function", "gelu_new"),
                           true,
-                          Transpose::kYes};
+                          transpose};
   spec.feed_forward = [mlp](GraphBuilder& b, const std::string& p, int32_t, ValueId x) {
     PlainMlpBlock block = mlp;
     block.up = p + ".mlp.c_fc";
@@ -53,10 +59,29 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"gpt2"};
+constexpr GgufName kGgufTensors[] = {{"token_embd", "transformer.wte"},
+                                     {"position_embd", "transformer.wpe"},
+                                     {"output_norm", "transformer.ln_f"},
+                                     {"attn_norm", "ln_1"},
+                                     {"attn_qkv", "attn.c_attn"},
+                                     {"attn_output", "attn.c_proj"},
+                                     {"ffn_norm", "ln_2"},
+                                     {"ffn_up", "mlp.c_fc"},
+                                     {"ffn_down", "mlp.c_proj"}};
+constexpr GgufName kGgufKeys[] = {{"feed_forward_length", "n_inner"},
+                                  {"attention.layer_norm_epsilon", "layer_norm_epsilon"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_output.bias", ""}};
 
 }  // namespace
 
 extern const Family kGpt2;
-const Family kGpt2{"gpt2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGpt2{
+    "gpt2",
+    kTypes,
+    "gpt2",
+    GgufRows::kPlain,
+    &parse,
+    nullptr,
+    {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags, .layers = "transformer.h."}};
 
 }  // namespace skua

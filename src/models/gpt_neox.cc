@@ -22,10 +22,13 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", true);
   config.must_be("is_decoder", Json(false));
   spec.ignorable = {{"*.attention.bias", "the causal mask"}, {"*.attention.masked_bias", "the causal mask"}};
-  spec.adjust_attention = [](AttentionBlock& block) {
+  // Converters to GGUF put all of q first, then all of k and of v.
+  const bool from_gguf = config.flag_or(kGgufConfig, false);
+  const FusedRows rows = from_gguf ? FusedRows::kInTurn : FusedRows::kPerHead;
+  spec.adjust_attention = [rows](AttentionBlock& block) {
     block.prefix = "gpt_neox.layers." + std::to_string(block.layer) + ".attention";
     block.qkv_name = "query_key_value";
-    block.fused_rows = FusedRows::kPerHead;
+    block.fused_rows = rows;
     block.o_name = "dense";
   };
   const PlainMlpBlock mlp{
@@ -46,10 +49,28 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"gpt_neox"};
+constexpr GgufName kGgufTensors[] = {{"token_embd", "gpt_neox.embed_in"},
+                                     {"output_norm", "gpt_neox.final_layer_norm"},
+                                     {"output", "embed_out"},
+                                     {"attn_qkv", "attention.query_key_value"},
+                                     {"attn_output", "attention.dense"},
+                                     {"ffn_up", "mlp.dense_h_to_4h"},
+                                     {"ffn_down", "mlp.dense_4h_to_h"}};
+constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_epsilon", "layer_norm_eps"},
+                                  {"rope.dimension_count", "partial_rotary_factor"},
+                                  {"use_parallel_residual", "use_parallel_residual"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_output.bias", "attention_bias"}};
 
 }  // namespace
 
 extern const Family kGptNeoX;
-const Family kGptNeoX{"gpt_neox", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGptNeoX{
+    "gpt_neox",
+    kTypes,
+    "gptneox",
+    GgufRows::kPlain,
+    &parse,
+    nullptr,
+    {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags, .layers = "gpt_neox.layers."}};
 
 }  // namespace skua

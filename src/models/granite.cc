@@ -20,10 +20,10 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"granite"};
-
 }  // namespace
 
 extern const Family kGranite;
-const Family kGranite{"granite", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGranite{
+    "granite", kTypes, "granite", GgufRows::kInterleavedQk, &parse, nullptr, {.flags = kGgufMlpBias}};
 
 }  // namespace skua

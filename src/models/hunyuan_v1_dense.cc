@@ -21,10 +21,14 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"hunyuan_v1_dense"};
+constexpr GgufName kGgufTensors[] = {{"attn_q_norm", "self_attn.query_layernorm"},
+                                     {"attn_k_norm", "self_attn.key_layernorm"}};
 
 }  // namespace
 
 extern const Family kHunyuanV1Dense;
-const Family kHunyuanV1Dense{"hunyuan_v1_dense", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kHunyuanV1Dense{"hunyuan_v1_dense",       kTypes, "hunyuan-dense",
+                             GgufRows::kPlain,         &parse, nullptr,
+                             {.tensors = kGgufTensors}};
 
 }  // namespace skua

@@ -20,9 +20,18 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"llama"};
 
+/// Files of Mistral share the architecture; only they can slide.
+bool full(const Checkpoint& file) { return file.config().find("llama.attention.sliding_window") == nullptr; }
+
 }  // namespace
 
 extern const Family kLlama;
-const Family kLlama{"llama", kTypes, "llama", GgufRows::kInterleavedQk, &parse, nullptr};
+const Family kLlama{"llama",
+                    kTypes,
+                    "llama",
+                    GgufRows::kInterleavedQk,
+                    &parse,
+                    nullptr,
+                    {.flags = kGgufMlpBias, .fits = &full}};
 
 }  // namespace skua

@@ -47,11 +47,32 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   return make_pre_norm_decoder(std::move(spec));
 }
 
+/// Both factors of YaRN's temperature and beta go into the rope parameters.
+Status adjust(const Json& metadata, Json& config) {
+  const Json* beta = metadata.find("mistral3.attention.temperature_scale");
+  const Json* all_dim = metadata.find("mistral3.rope.scaling.yarn_log_multiplier");
+  const Json* scaling = config.find("rope_scaling");
+  if (beta == nullptr && all_dim == nullptr) return ok_status();
+  if (scaling == nullptr)
+    return invalid_argument("[gguf] mistral3.attention.temperature_scale and yarn_log_multiplier need yarn");
+  Json own = *scaling;
+  if (beta != nullptr) own.set("llama_4_scaling_beta", *beta);
+  if (all_dim != nullptr && *all_dim != Json(0.0)) {
+    own.set("mscale", Json(1.0));
+    own.set("mscale_all_dim", *all_dim);
+  }
+  config.set("rope_scaling", std::move(own));
+  return ok_status();
+}
+
 constexpr std::string_view kTypes[] = {"ministral3"};
+constexpr GgufName kGgufKeys[] = {{"attention.temperature_scale", ""},
+                                  {"rope.scaling.yarn_log_multiplier", ""}};
 
 }  // namespace
 
 extern const Family kMinistral3;
-const Family kMinistral3{"ministral3", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kMinistral3{"ministral3", kTypes,  "mistral3",         GgufRows::kInterleavedQk,
+                         &parse,       &adjust, {.keys = kGgufKeys}};
 
 }  // namespace skua

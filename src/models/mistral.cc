@@ -13,16 +13,22 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.config = read_decoder_config(config);
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
-  const int32_t window = config.count_or("sliding_window", 0);
+  const int32_t window = config.count_or_none("sliding_window");
   read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"mistral"};
 
+/// Files without windows are read as Llama's: they hold the same layers.
+bool slides(const Checkpoint& file) {
+  return file.config().find("llama.attention.sliding_window") != nullptr;
+}
+
 }  // namespace
 
 extern const Family kMistral;
-const Family kMistral{"mistral", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kMistral{"mistral", kTypes,  "llama",          GgufRows::kInterleavedQk,
+                      &parse,    nullptr, {.fits = &slides}};
 
 }  // namespace skua

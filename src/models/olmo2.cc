@@ -22,9 +22,12 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"olmo2"};
 
+/// Files of OLMo 2 and 3 share an architecture; only OLMo 3 slides.
+bool full(const Checkpoint& file) { return file.config().find("olmo2.attention.sliding_window") == nullptr; }
+
 }  // namespace
 
 extern const Family kOlmo2;
-const Family kOlmo2{"olmo2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kOlmo2{"olmo2", kTypes, "olmo2", GgufRows::kPlain, &parse, nullptr, {.fits = &full}};
 
 }  // namespace skua

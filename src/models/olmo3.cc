@@ -19,7 +19,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.adjust_attention = [](AttentionBlock& block) { block.qk_norm_over = QkNormOver::kAllHeads; };
   read_windows(config, spec.config, config.count_or("sliding_window", 4096),
                [](int32_t layer) { return (layer + 1) % 4 != 0; });
-  const LayerRope rope = read_layer_rope(config, config.number_or("rope_theta", 500000.0));
+  const LayerRope rope = read_layer_rope(
+      config, config.number_or("rope_local_base_freq", config.number_or("rope_theta", 500000.0)));
   SKUA_RETURN_IF_ERROR(config.finish(policy));
   SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope.full, spec.config.info.head_dim, 500000.0));
   SKUA_ASSIGN_OR_RETURN(spec.sliding_angles,
@@ -28,10 +29,17 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"olmo3"};
+constexpr GgufName kGgufKeys[] = {{"attention.sliding_window_pattern", "layer_types"}};
+
+/// Files of OLMo 2 and 3 share an architecture; only OLMo 3 slides.
+bool slides(const Checkpoint& file) {
+  return file.config().find("olmo2.attention.sliding_window") != nullptr;
+}
 
 }  // namespace
 
 extern const Family kOlmo3;
-const Family kOlmo3{"olmo3", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kOlmo3{
+    "olmo3", kTypes, "olmo2", GgufRows::kPlain, &parse, nullptr, {.keys = kGgufKeys, .fits = &slides}};
 
 }  // namespace skua

@@ -36,10 +36,23 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"phi"};
+constexpr GgufName kGgufTensors[] = {{"output_norm", "model.final_layernorm"},
+                                     {"attn_output", "self_attn.dense"},
+                                     {"ffn_up", "mlp.fc1"},
+                                     {"ffn_down", "mlp.fc2"}};
+constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_epsilon", "layer_norm_eps"},
+                                  {"rope.dimension_count", "partial_rotary_factor"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_output.bias", ""}};
 
 }  // namespace
 
 extern const Family kPhi;
-const Family kPhi{"phi", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kPhi{"phi",
+                  kTypes,
+                  "phi2",
+                  GgufRows::kPlain,
+                  &parse,
+                  nullptr,
+                  {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags}};
 
 }  // namespace skua

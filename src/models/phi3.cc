@@ -14,7 +14,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   config.must_be("attention_bias", Json(false));
-  const int32_t window = config.count_or("sliding_window", 0);
+  const int32_t window = config.count_or_none("sliding_window");
   read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
   spec.adjust_attention = [](AttentionBlock& block) { block.qkv_name = "qkv_proj"; };
   const MlpBlock mlp{"", spec.config.info.d_model, spec.config.info.d_ff, spec.act, false, "gate_up_proj"};
@@ -27,10 +27,13 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"phi3"};
+constexpr GgufName kGgufTensors[] = {{"attn_qkv", "self_attn.qkv_proj"}, {"ffn_up", "mlp.gate_up_proj"}};
+constexpr GgufName kGgufKeys[] = {{"rope.dimension_count", "partial_rotary_factor"}};
 
 }  // namespace
 
 extern const Family kPhi3;
-const Family kPhi3{"phi3", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kPhi3{
+    "phi3", kTypes, "phi3", GgufRows::kPlain, &parse, nullptr, {.tensors = kGgufTensors, .keys = kGgufKeys}};
 
 }  // namespace skua

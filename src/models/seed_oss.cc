@@ -21,10 +21,20 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"seed_oss"};
+constexpr GgufName kGgufTensors[] = {{"post_attention_norm", "post_attention_layernorm"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_q.bias", "attention_bias"},
+                                   {"blk.0.attn_output.bias", "attention_out_bias"},
+                                   {"blk.0.ffn_up.bias", "mlp_bias"}};
 
 }  // namespace
 
 extern const Family kSeedOss;
-const Family kSeedOss{"seed_oss", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kSeedOss{"seed_oss",
+                      kTypes,
+                      "seed_oss",
+                      GgufRows::kPlain,
+                      &parse,
+                      nullptr,
+                      {.tensors = kGgufTensors, .flags = kGgufFlags}};
 
 }  // namespace skua

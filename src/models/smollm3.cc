@@ -47,10 +47,10 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"smollm3"};
-
 }  // namespace
 
 extern const Family kSmolLm3;
-const Family kSmolLm3{"smollm3", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kSmolLm3{
+    "smollm3", kTypes, "smollm3", GgufRows::kInterleavedQk, &parse, nullptr, {.flags = kGgufMlpBias}};
 
 }  // namespace skua

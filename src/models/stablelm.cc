@@ -28,10 +28,28 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"stablelm"};
+constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_epsilon", "layer_norm_eps"},
+                                  {"rope.dimension_count", "partial_rotary_factor"},
+                                  {"use_parallel_residual", ""}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_q.bias", "use_qkv_bias"},
+                                   {"blk.0.attn_q_norm.weight", "qk_layernorm"}};
+
+/// use_parallel_residual may be wrong in a file (converters write true where a config says nothing); the norm
+/// before the MLP is there or not.
+Status adjust(const Checkpoint& file, Json& config) {
+  config.set("use_parallel_residual", Json(file.find("blk.0.ffn_norm.weight") == nullptr));
+  return ok_status();
+}
 
 }  // namespace
 
 extern const Family kStableLm;
-const Family kStableLm{"stablelm", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kStableLm{"stablelm",
+                       kTypes,
+                       "stablelm",
+                       GgufRows::kPlain,
+                       &parse,
+                       nullptr,
+                       {.keys = kGgufKeys, .flags = kGgufFlags, .adjust = &adjust}};
 
 }  // namespace skua

@@ -38,10 +38,19 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"starcoder2"};
+constexpr GgufName kGgufTensors[] = {{"ffn_up", "mlp.c_fc"}, {"ffn_down", "mlp.c_proj"}};
+constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_epsilon", "norm_epsilon"}};
+constexpr GgufName kGgufFlags[] = {{"blk.0.attn_output.bias", "use_bias"}};
 
 }  // namespace
 
 extern const Family kStarCoder2;
-const Family kStarCoder2{"starcoder2", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kStarCoder2{"starcoder2",
+                         kTypes,
+                         "starcoder2",
+                         GgufRows::kPlain,
+                         &parse,
+                         nullptr,
+                         {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags}};
 
 }  // namespace skua

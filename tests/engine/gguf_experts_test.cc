@@ -6,21 +6,13 @@
 #include <cmath>
 #include <regex>
 
-#include "backend/cpu/cpu_backend.h"
-#include "engine/hand_runner.h"
+#include "engine/gguf_files.h"
 #include "models/gguf_import.h"
 
 namespace skua::test {
 namespace {
 
-class FakeGguf final : public MemoryCheckpoint {
- public:
-  CheckpointKind kind() const override { return CheckpointKind::kGguf; }
-};
-
 enum class QkRows { kAsTheyAre, kPairWise };
-
-using Renames = std::vector<std::pair<const char*, const char*>>;
 
 struct Case {
   const char* model;  // FamilyModel::name
@@ -31,25 +23,6 @@ struct Case {
   Renames own = {};             // below the layer; others are common
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.arch; }
-
-const Renames kCommon = {
-    {"input_layernorm", "attn_norm"},
-    {"post_attention_layernorm", "ffn_norm"},
-    {"self_attn.q_proj", "attn_q"},
-    {"self_attn.k_proj", "attn_k"},
-    {"self_attn.v_proj", "attn_v"},
-    {"self_attn.o_proj", "attn_output"},
-    {"self_attn.q_norm", "attn_q_norm"},
-    {"self_attn.k_norm", "attn_k_norm"},
-    {"mlp.gate", "ffn_gate_inp"},
-    {"mlp.gate_proj", "ffn_gate"},
-    {"mlp.up_proj", "ffn_up"},
-    {"mlp.down_proj", "ffn_down"},
-    {"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
-    {"mlp.shared_experts.up_proj", "ffn_up_shexp"},
-    {"mlp.shared_experts.down_proj", "ffn_down_shexp"},
-    {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
-};
 
 const Case kCases[] = {
     {"olmoe_q8_0", "olmoe", QkRows::kAsTheyAre, "{}", R"({"expert_count": 7, "expert_used_count": 3})"},
@@ -154,35 +127,25 @@ const Case kCases[] = {
       {"mlp.expert_bias", "exp_probs_b.bias"}}},
 };
 
-std::string renamed(const Case& c, const std::string& stem, const std::string& suffix) {
-  for (const Renames* table : {&c.own, &kCommon}) {
-    for (const auto& [from, to] : *table) {
-      if (from == stem) return to + suffix;
-      if (from == stem + suffix) return to;
-    }
-  }
-  return "?" + stem + suffix;
-}
-
 /// Rows of q or k as converters for pair-wise rotation store them: (head, half, i) at (head, i, half).
 std::vector<std::byte> pair_wise(const EncodedMatrix& m, int64_t n_heads) {
   const int64_t d = m.rows / n_heads;
   std::vector<std::byte> out;
   for (int64_t row = 0; row < m.rows; ++row) {
-    const int64_t from = row / d * d + row % 2 * (d / 2) + row % d / 2;
+    const int64_t from = pair_wise_row(row, d);
     const std::byte* bytes = m.row_plane(0, from);
     out.insert(out.end(), bytes, bytes + m.row_stride_bytes[0]);
   }
   return out;
 }
 
-struct Stored {
+struct Planes {
   std::vector<std::vector<std::byte>> planes;
   std::vector<int64_t> shape;
   Format format;
 };
 
-void append(Stored& to, const EncodedMatrix& m) {
+void append(Planes& to, const EncodedMatrix& m) {
   to.format = m.format;
   to.planes.resize(3);
   for (size_t p = 0; p < 3 && m.planes[p] != nullptr; ++p) {
@@ -190,26 +153,6 @@ void append(Stored& to, const EncodedMatrix& m) {
     to.planes[p].insert(to.planes[p].end(), bytes,
                         bytes + static_cast<uint64_t>(m.rows) * m.row_stride_bytes[p]);
   }
-}
-
-/// The name in the file, and whether the tensor is one expert of several.
-std::pair<std::string, bool> gguf_name(const Case& c, const std::string& name) {
-  static const std::regex expert(R"(model\.layers\.(\d+)\.\w+\.experts\.\d+\.(\w+)\.weight)");
-  static const std::regex layer(R"(model\.layers\.(\d+)\.(.*?)(\.weight|\.bias|))");
-  std::smatch match;
-  if (std::regex_match(name, match, expert)) {
-    const std::string part = match[2].str();
-    const char* role = part == "gate_proj" || part == "w1" ? "gate"
-                       : part == "up_proj" || part == "w3" ? "up"
-                                                           : "down";
-    return {"blk." + match[1].str() + ".ffn_" + role + "_exps.weight", true};
-  }
-  if (std::regex_match(name, match, layer))
-    return {"blk." + match[1].str() + "." + renamed(c, match[2], match[3]), false};
-  return {name == "model.embed_tokens.weight" ? "token_embd.weight"
-          : name == "model.norm.weight"       ? "output_norm.weight"
-                                              : "output.weight",
-          false};
 }
 
 Json metadata_of(const Case& c, const ModelInfo& info, const Json& config) {
@@ -239,12 +182,12 @@ Json metadata_of(const Case& c, const ModelInfo& info, const Json& config) {
 std::unique_ptr<FakeGguf> as_gguf(const Case& c, const Checkpoint& from) {
   const auto model = must(parse_model(from.config(), ConfigPolicy::kStrict));
   auto out = std::make_unique<FakeGguf>();
-  std::map<std::string, Stored> tensors;
+  std::map<std::string, Planes> tensors;
   for (const TensorEntry& entry : from.tensors()) {
     const std::string name(entry.name);
     const EncodedMatrix m = must(from.matrix(name));
-    const auto [to, is_expert] = gguf_name(c, name);
-    Stored& stored = tensors[to];
+    const auto [to, is_expert] = gguf_name(c.own, name);
+    Planes& stored = tensors[to];
     const bool q = name.ends_with("q_proj.weight"), k = name.ends_with("k_proj.weight");
     if (c.rows == QkRows::kPairWise && (q || k)) {
       stored = {
@@ -268,13 +211,6 @@ std::unique_ptr<FakeGguf> as_gguf(const Case& c, const Checkpoint& from) {
   }
   out->set_config(metadata_of(c, model->info(), from.config()));
   return out;
-}
-
-Rows logits_of(const Checkpoint& checkpoint) {
-  HandRunner hand(checkpoint, must(make_cpu_backend({.n_threads = 1})),
-                  {.context = 128, .max_tokens = 128, .max_seqs = 1, .fusion = Fusion::kOn});
-  HandSeq seq = hand.new_seq();
-  return hand.step({{&seq, random_ids(3, 70, hand.n_vocab())}});
 }
 
 class GgufExperts : public testing::TestWithParam<Case> {};

@@ -8,74 +8,11 @@
 #include <functional>
 #include <regex>
 
-#include "backend/cpu/cpu_backend.h"
-#include "engine/hand_runner.h"
+#include "engine/gguf_files.h"
 #include "models/gguf_import.h"
 
 namespace skua::test {
 namespace {
-
-class FakeGguf final : public MemoryCheckpoint {
- public:
-  CheckpointKind kind() const override { return CheckpointKind::kGguf; }
-};
-
-/// A tensor as rows of stored bytes.
-struct Stored {
-  Format format;
-  std::vector<int64_t> shape;
-  std::vector<std::vector<std::byte>> rows;
-  std::vector<std::vector<std::byte>> scales;  // of MXFP4's rows
-
-  int64_t n() const { return static_cast<int64_t>(rows.size()); }
-};
-using Tensors = std::map<std::string, Stored>;
-
-std::vector<float> values_of(const Stored& t) {
-  std::vector<float> out;
-  for (const auto& row : t.rows) {
-    const auto cols = static_cast<int64_t>(row.size()) / (t.format.kind == FormatKind::kF32 ? 4 : 2);
-    std::vector<float> values(static_cast<size_t>(cols));
-    EncodedMatrix m{t.format, 1, cols, {row.data()}, {row.size()}, {}, {}, 0};
-    decode_row(m, 0, 0, cols, values.data());
-    out.insert(out.end(), values.begin(), values.end());
-  }
-  return out;
-}
-
-Stored f32(std::vector<int64_t> shape, const std::vector<float>& values) {
-  Stored out{plain_format(DType::kF32), std::move(shape), {}, {}};
-  const auto* bytes = reinterpret_cast<const std::byte*>(values.data());
-  out.rows.emplace_back(bytes, bytes + values.size() * sizeof(float));
-  return out;
-}
-
-/// The rows that `index` names, in its order.
-Stored rows_at(const Stored& t, const std::vector<int64_t>& index, std::vector<int64_t> shape) {
-  Stored out{t.format, std::move(shape), {}, {}};
-  for (const int64_t row : index) out.rows.push_back(t.rows[static_cast<size_t>(row)]);
-  return out;
-}
-Stored row_range(const Stored& t, int64_t first, int64_t n) {
-  std::vector<int64_t> index;
-  for (int64_t i = 0; i < n; ++i) index.push_back(first + i);
-  return rows_at(t, index, {n, t.shape.back()});
-}
-
-/// For every tensor whose name ends with `suffix`: takes it out, and adds what `change` makes of it.
-void each(Tensors& all, const std::string& suffix,
-          const std::function<void(const std::string& prefix, const Stored& t, Tensors& out)>& change) {
-  Tensors added;
-  for (auto at = all.begin(); at != all.end();) {
-    if (!at->first.ends_with(suffix)) {
-      ++at;
-      continue;
-    }
-    change(at->first.substr(0, at->first.size() - suffix.size()), at->second, added);
-    at = all.erase(at);
-  }
-  all.merge(added);
-}
 
 Stored minus_exp(const Stored& t, std::vector<int64_t> shape) {
   std::vector<float> values = values_of(t);
@@ -164,18 +101,6 @@ std::vector<int64_t> tiled(int64_t rows, int64_t skip, int64_t n_k, int64_t n_v)
   return out;
 }
 
-/// Rows of q and k as converters for pair-wise rotation store them: (head, half, i) at (head, i, half).
-void pair_wise_qk(Tensors& all, int64_t n_heads, int64_t n_kv_heads) {
-  for (auto& [name, t] : all) {
-    const bool q = name.ends_with("q_proj.weight"), k = name.ends_with("k_proj.weight");
-    if (!q && !k) continue;
-    const int64_t d = t.n() / (q ? n_heads : n_kv_heads);
-    std::vector<int64_t> order;
-    for (int64_t row = 0; row < t.n(); ++row) order.push_back(row / d * d + row % 2 * (d / 2) + row % d / 2);
-    t = rows_at(t, order, t.shape);
-  }
-}
-
 /// Qwen3.5: value heads in turn, in every tensor that has them.
 void tile_value_heads(Tensors& all, int64_t n_k, int64_t n_v, int64_t k_rows) {
   for (auto& [name, t] : all) {
@@ -214,8 +139,6 @@ Stored as_blocks(const Stored& t) {
   return out;
 }
 
-using Renames = std::vector<std::pair<std::string, std::string>>;
-
 struct Case {
   const char* model;  // FamilyModel::name
   const char* arch;
@@ -226,26 +149,6 @@ struct Case {
   bool exact = true;  // the same bytes; else numbers close to them, since -exp was taken
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.model; }
-
-const Renames kCommon = {{"input_layernorm", "attn_norm"},
-                         {"post_attention_layernorm", "ffn_norm"},
-                         {"self_attn.q_proj", "attn_q"},
-                         {"self_attn.k_proj", "attn_k"},
-                         {"self_attn.v_proj", "attn_v"},
-                         {"self_attn.o_proj", "attn_output"},
-                         {"self_attn.q_norm", "attn_q_norm"},
-                         {"self_attn.k_norm", "attn_k_norm"},
-                         {"mlp.gate", "ffn_gate_inp"},
-                         {"mlp.gate_proj", "ffn_gate"},
-                         {"mlp.up_proj", "ffn_up"},
-                         {"mlp.down_proj", "ffn_down"},
-                         {"mlp.shared_experts.gate_proj", "ffn_gate_shexp"},
-                         {"mlp.shared_experts.up_proj", "ffn_up_shexp"},
-                         {"mlp.shared_experts.down_proj", "ffn_down_shexp"},
-                         {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias"},
-                         {"model.embed_tokens", "token_embd"},
-                         {"model.norm", "output_norm"},
-                         {"lm_head", "output"}};
 
 Renames with_mamba2(const std::string& block, Renames more) {
   for (const auto& [from, to] : Renames{{"in_proj", "ssm_in"},
@@ -641,100 +544,12 @@ const std::vector<Case> kCases = {
      with_delta({}), change_delta, false},
 };
 
-/// The name in the file, and whether the tensor is one expert of several.
-std::pair<std::string, bool> gguf_name(const Case& c, const std::string& name) {
-  static const std::regex expert(R"((?:model|backbone)\.layers\.(\d+)\..*\bexperts\.\d+\.(\w+)\.weight)");
-  static const std::regex layer(R"((?:model|backbone)\.layers\.(\d+)\.(.*?)(\.weight|\.bias|))");
-  static const std::regex other(R"((.*?)(\.weight|\.bias|))");
-  std::smatch match;
-  if (std::regex_match(name, match, expert)) {
-    const std::string part = match[2].str();
-    const char* role = part == "gate_proj" || part == "w1" ? "gate"
-                       : part == "up_proj" || part == "w3" ? "up"
-                                                           : "down";
-    return {"blk." + match[1].str() + ".ffn_" + role + "_exps.weight", true};
-  }
-  std::string prefix;
-  if (std::regex_match(name, match, layer)) {
-    prefix = "blk." + match[1].str() + ".";
-  } else {
-    std::regex_match(name, match, other);
-  }
-  const std::string stem = match[match.size() - 2], suffix = match[match.size() - 1];
-  for (const Renames* table : {&c.own, &kCommon}) {
-    for (const auto& [from, to] : *table) {
-      const bool whole = to.ends_with(".weight") || to.ends_with(".bias") || to.ends_with(".scale") ||
-                         to == "ssm_a" || to == "ssm_d";
-      if (from == stem) return {prefix + to + (whole ? "" : suffix), false};
-    }
-  }
-  return {"?" + name, false};
-}
-
-Json metadata_of(const Case& c, const ModelInfo& info) {
-  Json keys = *parse_json(R"({"rope.freq_base": 10000.0, "attention.layer_norm_rms_epsilon": 1e-5})");
-  keys.set("block_count", Json(info.n_layers));
-  keys.set("context_length", Json(info.max_context));
-  keys.set("embedding_length", Json(info.d_model));
-  keys.set("feed_forward_length", Json(info.d_ff));
-  keys.set("attention.head_count", Json(info.n_heads));
-  keys.set("attention.head_count_kv", Json(info.n_kv_heads));
-  keys.set("attention.key_length", Json(info.head_dim));
-  keys.set("attention.value_length", Json(info.head_dim));
-  const Json more = *parse_json(c.metadata);
-  for (const auto& [key, value] : more.members()) keys.set(key, value);
-  Json out = Json::object();
-  out.set("general.architecture", Json(c.arch));
-  for (const auto& [key, value] : keys.members())
-    if (!value.is_null()) out.set(std::string(c.arch) + "." + key, value);
-  return out;
-}
-
-Tensors tensors_of(const Checkpoint& from) {
-  Tensors all;
-  for (const TensorEntry& entry : from.tensors()) {
-    const EncodedMatrix m = must(from.matrix(entry.name));
-    Stored& t = all[entry.name];
-    t.format = m.format;
-    t.shape = entry.shape;
-    for (int64_t row = 0; row < m.rows; ++row) {
-      t.rows.emplace_back(m.row_plane(0, row), m.row_plane(0, row) + m.row_stride_bytes[0]);
-      if (m.format.kind == FormatKind::kMxfp4)
-        t.scales.emplace_back(m.row_plane(1, row), m.row_plane(1, row) + m.row_stride_bytes[1]);
-    }
-  }
-  return all;
-}
-
 /// The checkpoint as a GGUF file.
 std::unique_ptr<FakeGguf> as_gguf(const Case& c, const Checkpoint& from) {
   const auto model = must(parse_model(from.config(), ConfigPolicy::kStrict));
-  Tensors all = tensors_of(from), renamed;
+  Tensors all = tensors_of(from);
   c.rewrite(all);
-  for (const auto& [name, t] : all) {
-    const auto [to, is_expert] = gguf_name(c, name);
-    Stored& stored = renamed[to];
-    const int64_t n = stored.shape.empty() ? 1 : stored.shape[0] + 1;
-    stored.format = t.format;
-    stored.shape = is_expert ? std::vector<int64_t>{n, t.n(), t.shape.back()} : t.shape;
-    stored.rows.insert(stored.rows.end(), t.rows.begin(), t.rows.end());
-  }
-  auto out = std::make_unique<FakeGguf>();
-  for (const auto& [name, t] : renamed) {
-    std::vector<std::byte> bytes;
-    for (const auto& row : t.rows) bytes.insert(bytes.end(), row.begin(), row.end());
-    const Status status = out->add_tensor(name, t.shape, t.format, std::move(bytes));
-    if (!status.ok()) check_failed(__FILE__, __LINE__, "add_tensor", status.message());
-  }
-  out->set_config(metadata_of(c, model->info()));
-  return out;
-}
-
-Rows logits_of(const Checkpoint& checkpoint) {
-  HandRunner hand(checkpoint, must(make_cpu_backend({.n_threads = 1})),
-                  {.context = 128, .max_tokens = 128, .max_seqs = 1, .fusion = Fusion::kOn});
-  HandSeq seq = hand.new_seq();
-  return hand.step({{&seq, random_ids(3, 70, hand.n_vocab())}});
+  return gguf_file(all, c.own, gguf_metadata(c.arch, model->info(), *parse_json(c.metadata)));
 }
 
 /// Formats in which the bytes of a row are its numbers, so that rewriting can be told from rounding.
