@@ -158,7 +158,8 @@ void expect_only_the_chosen_are_read(Backend& backend, const Format& format) {
 TEST_P(Experts, OnlyTheChosenAreRead) {
   const auto backend = GetParam().make(2);
   for (const Format& format : {Format{FormatKind::kF32}, Format{FormatKind::kBF16}, Format{FormatKind::kQ8_0},
-                               Format{FormatKind::kQ6_K}, Format{FormatKind::kAffine, 4, 32, DType::kBF16}})
+                               Format{FormatKind::kQ6_K}, Format{FormatKind::kAffine, 4, 32, DType::kBF16},
+                               Format{FormatKind::kQ4_K}, Format{FormatKind::kMxfp4}})
     expect_only_the_chosen_are_read(*backend, format);
 }
 

@@ -106,8 +106,8 @@ std::unique_ptr<MemoryCheckpoint> stored_as(const Checkpoint& from, Layout layou
   return out;
 }
 
-Rows logits_of(const Checkpoint& checkpoint) {
-  HandRunner hand(checkpoint, must(make_cpu_backend({.n_threads = 1})),
+Rows logits_of(const Checkpoint& checkpoint, CpuCompute compute = CpuCompute::kF32) {
+  HandRunner hand(checkpoint, must(make_cpu_backend({.n_threads = 1, .compute = compute})),
                   {.context = 128, .max_tokens = 128, .max_seqs = 1, .fusion = Fusion::kOn});
   HandSeq seq = hand.new_seq();
   return hand.step({{&seq, random_ids(3, 70, hand.n_vocab())}});
@@ -115,7 +115,9 @@ Rows logits_of(const Checkpoint& checkpoint) {
 
 TEST(Mxfp4Experts, LieInTurnInTransformersFiles) {
   const auto from = make_checkpoint(tiny_model());
-  EXPECT_EQ(first_different_row(logits_of(*from), logits_of(*stored_as(*from, Layout::kTransformers))), -1);
+  const auto in_turn = stored_as(*from, Layout::kTransformers);
+  for (const CpuCompute compute : {CpuCompute::kF32, CpuCompute::kNative})
+    EXPECT_EQ(first_different_row(logits_of(*from, compute), logits_of(*in_turn, compute)), -1);
 }
 
 TEST(Mxfp4Experts, AreTheNumbersThatTheirDecodedTensorHolds) {

@@ -147,10 +147,16 @@ static bool passed_the_gate(const Format& format) {
     case FormatKind::kQ4_1:
     case FormatKind::kQ5_0:
     case FormatKind::kQ5_1:
+    case FormatKind::kQ8_0:
+    case FormatKind::kQ2_K:
+    case FormatKind::kQ3_K:
     case FormatKind::kQ4_K:
     case FormatKind::kQ5_K:
     case FormatKind::kQ6_K:
-    case FormatKind::kQ8_0:
+    case FormatKind::kIQ4_NL:
+    case FormatKind::kIQ4_XS:
+    case FormatKind::kMxfp4Block:
+    case FormatKind::kMxfp4:
     case FormatKind::kAffine:
       return true;
     default:

@@ -14,7 +14,8 @@ bool in_panels(CpuCompute compute, const Format& format, int64_t rows = 64) {
 /// The table of docs/checkpoints.md: every format in it lost less than 0.1 %.
 std::vector<Format> judged() {
   using enum FormatKind;
-  std::vector<Format> out = {{kQ4_0}, {kQ4_1}, {kQ5_0}, {kQ5_1}, {kQ8_0}, {kQ4_K}, {kQ5_K}, {kQ6_K}};
+  std::vector<Format> out = {{kQ4_0}, {kQ4_1}, {kQ5_0}, {kQ5_1},   {kQ8_0},   {kQ2_K},       {kQ3_K},
+                             {kQ4_K}, {kQ5_K}, {kQ6_K}, {kIQ4_NL}, {kIQ4_XS}, {kMxfp4Block}, {kMxfp4}};
   for (const uint8_t bits : {2, 3, 4, 5, 6, 8}) out.push_back({kAffine, bits, 64, DType::kBF16});
   return out;
 }
