@@ -20,6 +20,11 @@ constexpr const char* kLlamaBlocks = R"({"model_type": "llama", "num_hidden_laye
   "intermediate_size": 160, "num_attention_heads": 3, "num_key_value_heads": 3, "vocab_size": 99, "rms_norm_eps": 1e-5,
   "max_position_embeddings": 4096, "tie_word_embeddings": true})";
 
+/// Wide enough for blocks of 256 columns.
+constexpr const char* kLlamaWide = R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 256,
+  "intermediate_size": 512, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 99, "rms_norm_eps": 1e-5,
+  "max_position_embeddings": 4096, "tie_word_embeddings": true})";
+
 constexpr const char* kMistral = R"({"model_type": "mistral", "num_hidden_layers": 2, "hidden_size": 40,
   "intermediate_size": 67, "num_attention_heads": 5, "num_key_value_heads": 1, "head_dim": 24, "vocab_size": 77,
   "rms_norm_eps": 1e-5, "max_position_embeddings": 4096, "sliding_window": 20, "rope_theta": 10000.0})";
@@ -152,6 +157,7 @@ std::vector<FamilyModel> sample_family_models() {
   std::vector<FamilyModel> out{
       {"llama_bf16", "llama", kLlama, {FormatKind::kBF16}},
       {"llama_q4_1", "llama", kLlamaBlocks, {FormatKind::kQ4_1}},
+      {"llama_q4_k", "llama", kLlamaWide, {FormatKind::kQ4_K}},
       {"mistral_f32", "mistral", kMistral, {FormatKind::kF32}},
       {"qwen2_f16", "qwen2", kQwen2, {FormatKind::kF16}},
       {"qwen3_affine4", "qwen3", kQwen3, {FormatKind::kAffine, 4, 32, DType::kBF16}},
