@@ -173,7 +173,8 @@ Result<EncodedMatrix> read_weight(const Checkpoint& checkpoint, const WeightDecl
   SKUA_ASSIGN_OR_RETURN(EncodedMatrix all, stored_blocks(checkpoint, *source));
   std::vector<std::byte> decoded_copy;
   if (decl.plain && !all.format.is_plain()) all = decoded(all, *decl.plain, decoded_copy);
-  const bool vector = decl.rows == 1;
+  // One row of a matrix is no vector: only those are declared as blocks of one row, cut along their columns.
+  const bool vector = decl.rows == 1 && source->take == Take::kColumns && source->block_rows == 1;
   const int64_t rows = vector ? decl.cols : decl.rows, cols = vector ? 1 : decl.cols;
   if (source->take == Take::kColumns) {
     if (!all.format.is_plain()) {

@@ -50,7 +50,7 @@ struct BlockSource {
 
 /// One weight: name and logical shape [rows, cols]; a vector has rows = 1. Without `blocks` the name is that
 /// of the checkpoint's tensor. Else the first of `blocks` whose tensors are all there is read; a vector is
-/// made of one number per row taken.
+/// made of one number per row taken: its blocks have one row and are cut along their columns (kColumns).
 struct WeightDecl {
   std::string name;
   int64_t rows = 0;

@@ -8,10 +8,19 @@
 namespace skua {
 namespace {
 
+/// What a config without any rope key means.
+void set_default_rope(Json& rope) {
+  rope.set("rope_type", Json("llama3"));
+  rope.set("factor", Json(8.0));
+  rope.set("low_freq_factor", Json(1.0));
+  rope.set("high_freq_factor", Json(4.0));
+  rope.set("original_max_position_embeddings", Json(8192));
+}
+
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.eps = 1e-5});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
   spec.qk_norm = true;
@@ -30,7 +39,9 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     return b.linear("down", hidden, {b.weight(p + ".mlp.down_proj.weight", d_model, d_ff), std::nullopt},
                     DType::kF32);
   };
-  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 12000000.0);
+  Json rope = rope_parameters(config);
+  if (rope.members().empty()) set_default_rope(rope);
+  return finish_pre_norm(config, policy, std::move(spec), rope, 12000000.0);
 }
 
 constexpr std::string_view kTypes[] = {"apertus"};

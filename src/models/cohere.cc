@@ -21,7 +21,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
   config.must_be("use_qk_norm", Json(false));
   spec.adjust_attention = [](AttentionBlock& block) { block.rope_style = RopeStyle::kInterleaved; };
-  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
+  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 500000.0);
 }
 
 constexpr std::string_view kTypes[] = {"cohere"};

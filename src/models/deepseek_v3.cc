@@ -19,7 +19,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.must_be("scoring_func", Json("sigmoid"));
   config.must_be("topk_method", Json("noaux_tc"));
   MlaSpec mla = read_mla(config, info.d_model, info.n_heads);
-  return finish_sigmoid_mla(config, policy, std::move(spec), mla);
+  return finish_sigmoid_mla(config, policy, std::move(spec), mla,
+                            {.default_scale = 2.5, .default_groups = 8, .default_top_groups = 4});
 }
 
 constexpr std::string_view kTypes[] = {"deepseek_v3"};

@@ -29,7 +29,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     }
   }
   config.must_be("mlp_bias", Json(false));
-  return finish_sigmoid_mla(config, policy, std::move(spec), mla);
+  return finish_sigmoid_mla(config, policy, std::move(spec), mla,
+                            {.default_scale = 2.5, .default_groups = 8, .default_top_groups = 4});
 }
 
 constexpr std::string_view kTypes[] = {"deepseek_v32"};

@@ -33,7 +33,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.act = read_act(config, "hidden_act", "silu");
   DeepSeekMoe mix;
-  spec.qkv_bias = spec.o_bias = mix.bias = config.flag_or("use_bias", false);
+  spec.qkv_bias = spec.o_bias = mix.bias = spec.head_bias = config.flag_or("use_bias", false);
   spec.adjust_attention = [](AttentionBlock& block) { block.rope_style = RopeStyle::kInterleaved; };
   mix.d_dense = info.d_ff;
   MoeBlock& moe = mix.block;

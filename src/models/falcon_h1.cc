@@ -90,6 +90,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
+  config.must_be("hidden_act", Json("silu"));  // of the convolution and of the scan's gate too
   spec.qkv_bias = config.flag_or("attention_bias", false);
   const std::vector<float> mlp_factors = factors(config, "mlp_multipliers", 2);
   const Factors f{factor(config, "attention_in_multiplier"),

@@ -26,7 +26,7 @@ class Gemma3 final : public Model {
     config.ignore({"hidden_act"});
     model->query_scale_ =
         static_cast<float>(1.0 / std::sqrt(config.positive_or("query_pre_attn_scalar", 256.0)));
-    model->attention_softcap_ = static_cast<float>(config.number_or("attn_logit_softcapping", 0.0));
+    config.must_be("attn_logit_softcapping", Json());  // the reference reads it and does nothing with it
     model->final_softcap_ = static_cast<float>(config.number_or("final_logit_softcapping", 0.0));
     // Converters to GGUF add the 1.
     model->norm_offset_ = config.flag_or(kGgufConfig, false) ? 0.0f : 1.0f;
@@ -81,7 +81,6 @@ class Gemma3 final : public Model {
     block.qk_norm = RmsNorm{std::nullopt, config_.eps, norm_offset_, 1};
     block.scale = query_scale_;
     block.window = config_.windows[static_cast<size_t>(layer)];
-    block.softcap = attention_softcap_;
     return block;
   }
 
@@ -89,7 +88,6 @@ class Gemma3 final : public Model {
   RopeAngles global_angles_, sliding_angles_;
   Act act_ = Act::kGeluTanh;
   float query_scale_ = 0.0f;
-  float attention_softcap_ = 0.0f;
   float final_softcap_ = 0.0f;
   float norm_offset_ = 1.0f;
 };

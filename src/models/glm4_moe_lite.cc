@@ -11,13 +11,13 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.eps = 1e-5});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   config.ignore({"topk_method"});  // the reference routes by bias and groups whatever it says
   MlaSpec mla = read_mla(config, info.d_model, info.n_heads);
-  return finish_sigmoid_mla(config, policy, std::move(spec), mla);
+  return finish_sigmoid_mla(config, policy, std::move(spec), mla, {.default_scale = 1.8});
 }
 
 constexpr std::string_view kTypes[] = {"glm4_moe_lite"};

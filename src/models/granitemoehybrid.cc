@@ -46,6 +46,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
+  config.must_be("hidden_act", Json("silu"));  // of the convolution and of the scan's gate too
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
   read_multipliers(config, spec);
   config.must_be("normalization_function", Json("rmsnorm"));

@@ -13,7 +13,7 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.eps = 1e-5});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.act = read_act(config, "hidden_act", "silu");
@@ -22,11 +22,14 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.ignore({"first_k_dense_replace", "moe_intermediate_size", "n_group", "n_routed_experts",
                  "n_shared_experts", "norm_topk_prob", "num_experts_per_tok", "routed_scaling_factor",
                  "topk_group", "topk_method", "scoring_func"});
-  spec.embed_scale = static_cast<float>(config.number_or("scale_emb", 1.0));
-  spec.residual_scale = static_cast<float>(config.number_or("scale_depth", 1.0) /
-                                           std::sqrt(static_cast<double>(info.n_layers)));
-  spec.logit_scale = static_cast<float>(config.positive_or("dim_model_base", info.d_model) /
-                                        static_cast<double>(info.d_model));
+  // A missing factor is MiniCPM3-4B's, one of null has no effect.
+  const double depth = std::sqrt(static_cast<double>(info.n_layers));
+  const double scale_depth =
+      config.number_or("scale_depth", json.find("scale_depth") == nullptr ? 1.4 : depth);
+  const double base = json.find("dim_model_base") == nullptr ? 256.0 : info.d_model;
+  spec.embed_scale = static_cast<float>(config.number_or("scale_emb", 12.0));
+  spec.residual_scale = static_cast<float>(scale_depth / depth);
+  spec.logit_scale = static_cast<float>(config.positive_or("dim_model_base", base) / info.d_model);
   MlaSpec mla = read_mla(config, info.d_model, info.n_heads);
   mla.style = RopeStyle::kHalf;
   return finish_mla(config, policy, std::move(spec), mla, rope_parameters(config), 10000.0);

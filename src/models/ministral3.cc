@@ -26,12 +26,17 @@ Result<PositionScale> query_scale(const Json& rope, double beta, int32_t max_con
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.eps = 1e-5});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   const int32_t window = config.count_or("sliding_window", 0);
   read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
   const Json all = rope_parameters(config);
+  if (all.members().empty()) {
+    config.fail(
+        unsupported("[model] config.json: ministral3 without rope_parameters means a yarn rope for "
+                    "262144 tokens; write it out as rope_parameters"));
+  }
   SKUA_RETURN_IF_ERROR(config.finish(policy));
   const Json* beta = all.find("llama_4_scaling_beta");
   if (beta != nullptr && beta->is_number()) {

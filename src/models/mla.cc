@@ -203,9 +203,9 @@ Result<std::unique_ptr<Model>> finish_mla(const ConfigReader& config, ConfigPoli
 }
 
 Result<std::unique_ptr<Model>> finish_sigmoid_mla(ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
-                                                  MlaSpec mla) {
+                                                  MlaSpec mla, const MixtureKeys& keys) {
   mla.style = config.flag_or("rope_interleave", true) ? RopeStyle::kInterleaved : RopeStyle::kHalf;
-  DeepSeekMoe moe = read_deepseek_moe(config, spec.config.info, spec.act);
+  DeepSeekMoe moe = read_deepseek_moe(config, spec.config.info, spec.act, keys);
   use_sigmoid_router(config, moe);
   ignore_guessing_layers(config, spec);
   spec.feed_forward = mixture(moe);

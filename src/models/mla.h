@@ -9,6 +9,7 @@
 
 #include "ir/builder.h"
 #include "models/config_reader.h"
+#include "models/moe.h"
 #include "models/pre_norm_decoder.h"
 
 namespace skua {
@@ -61,6 +62,6 @@ Result<std::unique_ptr<Model>> finish_mla(const ConfigReader& config, ConfigPoli
 /// The end of a DeepSeek-V3-like parse(): the style of rope, experts behind a sigmoid router, prediction
 /// layers left aside, then finish_mla().
 Result<std::unique_ptr<Model>> finish_sigmoid_mla(ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
-                                                  MlaSpec mla);
+                                                  MlaSpec mla, const MixtureKeys& keys);
 
 }  // namespace skua

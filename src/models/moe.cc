@@ -132,9 +132,11 @@ DeepSeekMoe read_deepseek_moe(ConfigReader& config, const ModelInfo& info, Act a
   const int32_t n_shared = config.count_or_none(keys.n_shared);
   out.d_shared = n_shared * block.d_ff;
   block.router.top_k = config.count("num_experts_per_tok");
-  block.router.n_groups = config.count_or("n_group", 1);
-  block.router.top_k_groups = config.count_or("topk_group", 1);
-  block.router.scale = static_cast<float>(config.number_or(keys.scale, keys.default_scale));
+  const bool from_gguf = config.flag_or(kGgufConfig, false);
+  block.router.n_groups = config.count_or("n_group", from_gguf ? 1 : keys.default_groups);
+  block.router.top_k_groups = config.count_or("topk_group", from_gguf ? 1 : keys.default_top_groups);
+  const double scale = from_gguf ? 1.0 : keys.default_scale;
+  block.router.scale = static_cast<float>(config.number_or(keys.scale, scale));
   config.must_be("moe_layer_freq", Json(1));
   config.must_be("ep_size", Json(1));
   config.ignore({"num_nextn_predict_layers", "aux_loss_alpha", "seq_aux", "router_aux_loss_coef",

@@ -79,13 +79,16 @@ struct DeepSeekMoe {
   std::string shared_gate = {};  // weight [1, d_model] whose sigmoid gates the shared expert; empty = none
 };
 
-/// How a family names its counts of experts.
+/// How a family names its counts of experts, and what it takes for keys that a config leaves out (GGUF files
+/// leave out what has no effect: there they count as 1).
 struct MixtureKeys {
   std::string_view n_experts = "n_routed_experts";
   std::string_view n_shared = "n_shared_experts";
   std::string_view n_dense = "first_k_dense_replace";
   std::string_view scale = "routed_scaling_factor";
   double default_scale = 1.0;
+  int32_t default_groups = 1;
+  int32_t default_top_groups = 1;
 };
 
 /// Reads the counts, moe_intermediate_size, mlp_layer_types, the groups and the scaling; the router's score

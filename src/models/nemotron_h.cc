@@ -173,7 +173,10 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   if (const auto older = config.maybe_count("attention_head_dim"); older && config.raw("head_dim") == nullptr)
     info.head_dim = *older;
   spec.config.eps = config.epsilon_or("layer_norm_epsilon", 1e-5);
-  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  if (config.flag_or(kGgufConfig, false))
+    spec.config.tied = config.flag_or("tie_word_embeddings", false);  // there: the file has no head
+  else
+    config.must_be("tie_word_embeddings", Json(false));  // the reference ties nothing, whatever it says
   config.must_be("attention_bias", Json(false));
   if (config.count_or_none("sliding_window") != 0)
     config.fail(unsupported("[model] \"sliding_window\" must be null"));

@@ -41,7 +41,7 @@ constexpr const char* kQwen3 = R"({"model_type": "qwen3", "num_hidden_layers": 2
 constexpr const char* kGemma3 = R"({"model_type": "gemma3_text", "num_hidden_layers": 3, "hidden_size": 52,
   "intermediate_size": 71, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 40, "vocab_size": 111,
   "rms_norm_eps": 1e-6, "max_position_embeddings": 4096, "sliding_window": 33, "sliding_window_pattern": 3,
-  "query_pre_attn_scalar": 40, "attn_logit_softcapping": 20.0, "final_logit_softcapping": 15.0, "rope_theta": 1000000.0,
+  "query_pre_attn_scalar": 40, "final_logit_softcapping": 15.0, "rope_theta": 1000000.0,
   "rope_local_base_freq": 10000.0, "rope_scaling": {"rope_type": "linear", "factor": 8.0}})";
 
 constexpr const char* kMixtral = R"({"model_type": "mixtral", "num_hidden_layers": 2, "hidden_size": 40,
@@ -87,7 +87,7 @@ constexpr const char* kGlm4MoeLite =
   "intermediate_size": 36, "num_attention_heads": 2, "vocab_size": 70, "kv_lora_rank": 20, "q_lora_rank": 12,
   "qk_nope_head_dim": 14, "qk_rope_head_dim": 6, "v_head_dim": 9, "n_routed_experts": 5, "n_shared_experts": 1,
   "num_experts_per_tok": 2, "moe_intermediate_size": 10, "mlp_layer_types": ["dense", "sparse"],
-  "attention_bias": true, "max_position_embeddings": 4096})";
+  "routed_scaling_factor": 1.0, "attention_bias": true, "max_position_embeddings": 4096})";
 
 constexpr const char* kYoutu = R"({"model_type": "youtu", "num_hidden_layers": 2, "hidden_size": 40,
   "intermediate_size": 36, "num_attention_heads": 5, "vocab_size": 70, "kv_lora_rank": 24, "q_lora_rank": 12,

@@ -88,6 +88,22 @@ TEST(MlaFold, OfAQuantizedKvBRoundsEachDecodedWeightOnce) {
   EXPECT_EQ(n_judged, kHeads * (kNope + kV) * kRank);
 }
 
+TEST(MlaFold, OneRowCutOutOfAMatrixIsThatRow) {
+  const auto checkpoint = make_checkpoint(model_of("deepseek_v2_bf16"));
+  const std::string name = "model.layers.0.self_attn.kv_a_proj_with_mqa.weight";
+  const EncodedMatrix stored = must(checkpoint->matrix(name));
+  const int64_t last = stored.rows - 1;
+  const WeightDecl decl{name + "[last]", 1, stored.cols, {{{name}, 1, stored.rows, stored.cols, last}}};
+  std::vector<std::byte> copy;
+  const EncodedMatrix got = must(read_weight(*checkpoint, decl, copy));
+  ASSERT_EQ(got.rows, 1);
+  ASSERT_EQ(got.cols, stored.cols);
+  std::vector<float> row(static_cast<size_t>(stored.cols)), expected = row;
+  decode_row(got, 0, 0, stored.cols, row.data());
+  decode_row(stored, last, 0, stored.cols, expected.data());
+  EXPECT_EQ(row, expected);
+}
+
 /// All bytes of the sequence's pages.
 std::vector<std::vector<std::byte>> pages_of(HandRunner& hand, const HandSeq& seq) {
   std::vector<std::vector<std::byte>> out;
