@@ -41,6 +41,12 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   };
   Json rope = rope_parameters(config);
   if (rope.members().empty()) set_default_rope(rope);
+  const bool typed = rope.find("rope_type") != nullptr || rope.find("type") != nullptr;
+  if (!typed && !config.flag_or(kGgufConfig, false)) {
+    config.fail(
+        unsupported("[model] config.json: apertus with a rope_theta and no rope type is read with and "
+                    "without scaling by releases of its reference; write rope_parameters out"));
+  }
   return finish_pre_norm(config, policy, std::move(spec), rope, 12000000.0);
 }
 

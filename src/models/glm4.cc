@@ -25,6 +25,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   };
   Json rope = rope_parameters(config);
   if (rope.find("partial_rotary_factor") == nullptr) rope.set("partial_rotary_factor", Json(0.5));
+  spec.partial_rotation = PartialRotation::kKnown;
   return finish_pre_norm(config, policy, std::move(spec), rope, 10000.0);
 }
 

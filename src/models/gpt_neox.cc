@@ -39,12 +39,19 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     block.down = p + ".mlp.dense_4h_to_h";
     return plain_mlp_block(b, block, x);
   };
+  // The reference reads rotary_emb_base alone (GGUF files have one name for all).
+  const Json* theta = config.flag_or(kGgufConfig, false) ? nullptr : config.raw("rope_theta");
+  if (theta != nullptr && config.raw("rope_parameters") == nullptr) {
+    if (config.raw("rotary_emb_base") == nullptr) config.must_be("rope_theta", Json(10000.0));
+    config.must_be("rotary_emb_base", *theta);
+  }
   const double base = config.number_or("rotary_emb_base", 10000.0),
                part = config.number_or("rotary_pct", 0.25);
   Json rope = rope_parameters(config);
   const Json* own = rope.find("partial_rotary_factor");
   if (own != nullptr) config.must_be("rotary_pct", *own);
   if (own == nullptr) rope.set("partial_rotary_factor", Json(part));
+  spec.partial_rotation = PartialRotation::kKnown;
   return finish_pre_norm(config, policy, std::move(spec), rope, base);
 }
 

@@ -62,6 +62,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
       rotated && rope.find("partial_rotary_factor") == nullptr)
     rope.set("partial_rotary_factor", Json(rotary_fraction(*rotated, info.head_dim)));
   spec.feed_forward = mixture(mix, "block_sparse_moe");
+  spec.partial_rotation = PartialRotation::kKnown;
   return finish_pre_norm(config, policy, std::move(spec), rope, 5e6);
 }
 

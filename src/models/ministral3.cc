@@ -32,10 +32,11 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   const int32_t window = config.count_or("sliding_window", 0);
   read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
   const Json all = rope_parameters(config);
-  if (all.members().empty()) {
-    config.fail(
-        unsupported("[model] config.json: ministral3 without rope_parameters means a yarn rope for "
-                    "262144 tokens; write it out as rope_parameters"));
+  const bool typed = all.find("rope_type") != nullptr || all.find("type") != nullptr;
+  if (!typed && !config.flag_or(kGgufConfig, false)) {
+    config.fail(unsupported(
+        "[model] config.json: ministral3 without a rope type means a yarn rope for 262144 tokens; "
+        "write it out as rope_parameters"));
   }
   SKUA_RETURN_IF_ERROR(config.finish(policy));
   const Json* beta = all.find("llama_4_scaling_beta");

@@ -7,6 +7,25 @@
 namespace skua {
 namespace {
 
+/// The reference takes the original length from the top level of the config (4096 if it is not there), and
+/// calls longrope what other models would call yarn.
+void check_long_rope(ConfigReader& config, const Json& rope) {
+  if (config.flag_or(kGgufConfig, false)) return;  // there everything has one name
+  const Json* type = rope.find("rope_type") != nullptr ? rope.find("rope_type") : rope.find("type");
+  if (type == nullptr || *type == Json("default")) return;
+  if (*type != Json("longrope") && *type != Json("su")) {
+    config.fail(unsupported("[model] rope_type " + type->dump().substr(0, 40) +
+                            " is not known for phi3; known are default, longrope"));
+  }
+  const Json* length = rope.find("original_max_position_embeddings");
+  if (config.raw("original_max_position_embeddings") == nullptr && length != nullptr &&
+      *length != Json(4096)) {
+    config.fail(
+        unsupported("[model] config.json: phi3 needs original_max_position_embeddings at the top level; "
+                    "without it the reference takes 4096, whatever rope_parameters say"));
+  }
+}
+
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
@@ -23,7 +42,10 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
     block.prefix = p + ".mlp";
     return mlp_block(b, block, x);
   };
-  return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
+  spec.partial_rotation = PartialRotation::kKnown;
+  const Json rope = rope_parameters(config);
+  check_long_rope(config, rope);
+  return finish_pre_norm(config, policy, std::move(spec), rope, 10000.0);
 }
 
 constexpr std::string_view kTypes[] = {"phi3"};

@@ -153,7 +153,8 @@ void ignore_guessing_layers(ConfigReader& config, PreNormSpec& spec) {
 Result<std::unique_ptr<Model>> finish_pre_norm(const ConfigReader& config, ConfigPolicy policy,
                                                PreNormSpec spec, const Json& rope, double default_theta) {
   SKUA_RETURN_IF_ERROR(config.finish(policy));
-  SKUA_ASSIGN_OR_RETURN(spec.angles, rope_angles_from(rope, spec.config.info.head_dim, default_theta));
+  SKUA_ASSIGN_OR_RETURN(
+      spec.angles, rope_angles_from(rope, spec.config.info.head_dim, default_theta, spec.partial_rotation));
   return make_pre_norm_decoder(std::move(spec));
 }
 

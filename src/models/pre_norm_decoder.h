@@ -8,6 +8,7 @@
 
 #include "models/blocks.h"
 #include "models/decoder_config.h"
+#include "models/rope_scaling.h"
 
 namespace skua {
 
@@ -42,8 +43,9 @@ struct LearnedPositions {
 
 /// What may differ between such families.
 struct PreNormSpec {
-  DecoderConfig config;                      // its eps is that of every norm
-  RopeAngles angles;                         // without frequencies: nothing is rotated
+  DecoderConfig config;  // its eps is that of every norm
+  RopeAngles angles;     // without frequencies: nothing is rotated
+  PartialRotation partial_rotation = PartialRotation::kRefused;
   std::optional<RopeAngles> sliding_angles;  // of layers with a window, if they differ
   Act act = Act::kSilu;
   bool qkv_bias = false;

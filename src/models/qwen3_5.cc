@@ -47,6 +47,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   for (const auto& [key, value] : all.members()) {
     if (key != "mrope_section" && key != "mrope_interleaved") rope.set(key, value);
   }
+  spec.partial_rotation = PartialRotation::kKnown;
   return finish_pre_norm(config, policy, std::move(spec), rope, 10000.0);
 }
 

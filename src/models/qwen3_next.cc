@@ -30,6 +30,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   config.ignore({"output_router_logits", "router_aux_loss_coef"});
   config.must_equal({"num_local_experts"}, moe.n_experts);
   spec.feed_forward = mixture(mix);
+  spec.partial_rotation = PartialRotation::kKnown;
   return finish_pre_norm(config, policy, std::move(spec), delta_rope_parameters(config), 10000.0);
 }
 

@@ -113,6 +113,15 @@ Status scale_longrope(const Json& parameters, RopeAngles& out) {
   return ok_status();
 }
 
+/// Dynamic NTK: a larger base beyond max_position_embeddings. The context that is served decides, once.
+Result<double> dynamic_theta(const Json& parameters, double theta, int32_t rot_dim) {
+  SKUA_ASSIGN_OR_RETURN(const double factor, positive(parameters, "factor"));
+  SKUA_ASSIGN_OR_RETURN(const double longest, positive(parameters, "max_position_embeddings"));
+  SKUA_ASSIGN_OR_RETURN(const double served, number_or(parameters, kServedContextKey, longest));
+  if (served <= longest || rot_dim <= 2) return theta;
+  return theta * std::pow(factor * served / longest - (factor - 1), rot_dim / (rot_dim - 2.0));
+}
+
 Result<std::string> rope_type(const Json& parameters) {
   for (const char* key : {"rope_type", "type"}) {
     const Json* value = parameters.find(key);
@@ -136,10 +145,15 @@ Status refuse_unknown(const Json& parameters, std::initializer_list<std::string_
 
 }  // namespace
 
-Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta) {
+Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta,
+                                    PartialRotation partial) {
   SKUA_ASSIGN_OR_RETURN(const double part, number_or(parameters, "partial_rotary_factor", 1.0));
   if (part > 1) return invalid_argument("[model] partial_rotary_factor must be at most 1");
   SKUA_ASSIGN_OR_RETURN(const std::string type, rope_type(parameters));
+  if (part != 1 && partial == PartialRotation::kRefused && type != "proportional") {
+    return unsupported("[model] partial_rotary_factor is " + std::to_string(part) +
+                       "; models of this type rotate whole heads");
+  }
   // "proportional" spreads its frequencies over the whole head; the slowest stand still.
   const auto n_turning = static_cast<size_t>(head_dim * part / 2);
   const auto rot_dim = type == "proportional" ? head_dim : static_cast<int32_t>(head_dim * part);
@@ -152,6 +166,11 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
   double theta = default_theta;
   if (const Json* value = parameters.find("rope_theta"); value != nullptr && !value->is_null()) {
     SKUA_ASSIGN_OR_RETURN(theta, positive(parameters, "rope_theta"));
+  }
+  if (type == "dynamic") {
+    SKUA_RETURN_IF_ERROR(
+        refuse_unknown(parameters, {"factor", "max_position_embeddings", kServedContextKey}));
+    SKUA_ASSIGN_OR_RETURN(theta, dynamic_theta(parameters, theta, rot_dim));
   }
   RopeAngles out;
   for (int32_t i = 0; i < rot_dim / 2; ++i) out.inv_freq.push_back(std::pow(theta, -2.0 * i / rot_dim));
@@ -184,9 +203,10 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
         refuse_unknown(parameters, {"factor", "original_max_position_embeddings", "max_position_embeddings",
                                     kServedContextKey, "long_factor", "short_factor", "attention_factor"}));
     SKUA_RETURN_IF_ERROR(scale_longrope(parameters, out));
-  } else {
-    return unsupported("[model] rope_type \"" + type +
-                       "\" is not known; known are default, linear, llama3, longrope, proportional, yarn");
+  } else if (type != "dynamic") {
+    return unsupported(
+        "[model] rope_type \"" + type +
+        "\" is not known; known are default, dynamic, linear, llama3, longrope, proportional, yarn");
   }
   return out;
 }
@@ -198,13 +218,16 @@ double rotary_fraction(int32_t rotated, int32_t head_dim) {
 
 /// What a config says of rope in two places must be the same.
 static void refuse_contradictions(ConfigReader& config, const Json* parameters, const Json* scaling) {
-  if (parameters == nullptr) return;
+  const bool newer = parameters != nullptr;
+  if (!newer && scaling == nullptr) return;
   const auto contradiction = [&](std::string_view key, const Json& value, const Json& other) {
     config.fail(invalid_argument("[model] config.json: \"" + std::string(key) + "\" is " +
-                                 value.dump().substr(0, 60) + ", rope_parameters say " +
+                                 value.dump().substr(0, 60) +
+                                 (newer ? ", rope_parameters say " : ", rope_scaling says ") +
                                  other.dump().substr(0, 60) + "; remove the wrong one"));
   };
-  for (size_t i = 0; scaling != nullptr && i < scaling->members().size(); ++i) {
+  if (!newer) parameters = scaling;
+  for (size_t i = 0; newer && scaling != nullptr && i < scaling->members().size(); ++i) {
     const auto& [key, value] = scaling->members()[i];
     const Json* same = parameters->find(key == "type" ? "rope_type" : key);
     if (same == nullptr || *same != value) return contradiction("rope_scaling", *scaling, *parameters);
@@ -243,12 +266,14 @@ Json rope_parameters(ConfigReader& config) {
   add("rope_theta", theta);
   add("partial_rotary_factor", part);
   const auto type = rope_type(out);
-  if (type.ok() &&
-      (*type == "yarn" || *type == "longrope" || *type == "su")) {  // their maths needs the lengths
-    add("original_max_position_embeddings", original);
+  const bool long_type = type.ok() && (*type == "yarn" || *type == "longrope" || *type == "su");
+  if (long_type || (type.ok() && *type == "dynamic")) {  // their maths needs the lengths
+    if (long_type) add("original_max_position_embeddings", original);
     add("max_position_embeddings", longest);
     add(kServedContextKey, served);
   }
+  // Where the original context is not said, it is the only one that is.
+  if (long_type || (type.ok() && *type == "llama3")) add("original_max_position_embeddings", longest);
   return out;
 }
 

@@ -59,6 +59,29 @@ TEST(RopeScaling, RefusesWhatItDoesNotKnow) {
   EXPECT_FALSE(rope_angles_from(Json::object(), 7, 1e4).ok());
 }
 
+// Beyond max_position_embeddings the base grows with the served context; up to it nothing changes.
+TEST(RopeScaling, DynamicFollowsTheServedContext) {
+  const char* kUpTo = R"({"rope_type": "dynamic", "factor": 4.0, "max_position_embeddings": 100,
+      "skua_served_context": 100})";
+  const char* kBeyond = R"({"rope_type": "dynamic", "factor": 4.0, "max_position_embeddings": 100,
+      "skua_served_context": 150})";
+  EXPECT_EQ(angles(kUpTo, 8).inv_freq, angles("{}", 8).inv_freq);
+  const double theta = 10000.0 * std::pow(4.0 * 1.5 - 3.0, 8.0 / 6.0);
+  EXPECT_DOUBLE_EQ(angles(kBeyond, 8).inv_freq[1], std::pow(theta, -0.25));
+  EXPECT_NE(error(R"({"rope_type": "dynamic", "factor": 4.0})").find("max_position_embeddings"),
+            std::string::npos);
+  EXPECT_NE(error(R"({"rope_type": "dynamic", "factor": 4.0, "max_position_embeddings": 100, "alpha": 9})")
+                .find("alpha"),
+            std::string::npos);
+}
+
+TEST(RopeScaling, OnlyFamiliesThatKnowItRotateInPart) {
+  const Json half = *parse_json(R"({"partial_rotary_factor": 0.5})");
+  EXPECT_EQ(rope_angles_from(half, 8, 1e4, PartialRotation::kKnown)->inv_freq.size(), 2u);
+  EXPECT_NE(error(R"({"partial_rotary_factor": 0.5})").find("partial_rotary_factor"), std::string::npos);
+  EXPECT_EQ(angles(R"({"partial_rotary_factor": 1.0})", 8).inv_freq.size(), 4u);
+}
+
 TEST(RopeScaling, AFractionOfTheHeadGivesBackItsDimensions) {
   for (int32_t head_dim = 1; head_dim <= 600; ++head_dim) {
     for (int32_t rotated = 1; rotated <= head_dim; ++rotated) {
