@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "cache/layout.h"
 #include "engine/text_setup.h"
+#include "engine/weight_blocks.h"
 #include "models/families.h"
 #include "models/latent_bytes.h"
 #include "models/text_part.h"
@@ -70,8 +71,10 @@ Status add_model_facts(std::unique_ptr<Checkpoint> file, const EngineOptions& op
   SKUA_ASSIGN_OR_RETURN(out.context, resolve_context(options.context, out.model.max_context));
   std::set<std::string> seen;
   for (const WeightDecl& weight : graph.weights) {
-    const TensorEntry* entry = checkpoint->find(weight.name);
-    if (entry != nullptr && seen.insert(weight.name).second) out.weight_bytes += entry->bytes;
+    for (const std::string& name : tensors_of(*checkpoint, weight)) {
+      const TensorEntry* entry = checkpoint->find(name);
+      if (entry != nullptr && seen.insert(name).second) out.weight_bytes += entry->bytes;
+    }
   }
   out.latent = latent_sizes(graph);
   out.element_bytes = backend->element_bytes(backend->numerics().kv);

@@ -125,11 +125,23 @@ std::vector<int32_t> read_key_sources(ConfigReader& config, const DecoderConfig&
   return sources;
 }
 
-void read_qwen_windows(ConfigReader& config, DecoderConfig& out) {
+void read_qwen_windows(ConfigReader& config, DecoderConfig& out, QwenWindows rule) {
   const bool enabled = config.flag_or("use_sliding_window", false);
   const int32_t window = config.count_or_none("sliding_window");
-  const int32_t first = config.count_or("max_window_layers", 28);
-  read_windows(config, out, window, [&](int32_t layer) { return enabled && layer >= first; });
+  const bool said = config.raw("max_window_layers") != nullptr;
+  const int32_t border = said ? config.count_or_none("max_window_layers") : 28;
+  read_windows(config, out, window, [&](int32_t layer) {
+    const bool here = rule == QwenWindows::kFromMaxWindowLayers ? layer >= border
+                      : rule == QwenWindows::kAll               ? true
+                                                                : layer % 2 == 0 && layer < border;
+    return enabled && here;
+  });
+  for (const int32_t own : out.windows) {
+    if (rule == QwenWindows::kAll && (own > 0) != enabled)
+      config.fail(
+          unsupported("[model] config.json: layer_types and use_sliding_window disagree; the reference "
+                      "goes by use_sliding_window, for all layers"));
+  }
 }
 
 }  // namespace skua

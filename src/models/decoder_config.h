@@ -46,7 +46,13 @@ int32_t read_sliding_period(ConfigReader& config, int32_t fallback);
 /// full) that makes its own. Gives, by layer, whose keys it reads: itself or an earlier one.
 std::vector<int32_t> read_key_sources(ConfigReader& config, const DecoderConfig& out, int32_t fallback);
 
-/// Qwen's rule: with use_sliding_window, layers from max_window_layers on slide.
-void read_qwen_windows(ConfigReader& config, DecoderConfig& out);
+/// Which layers slide with use_sliding_window, where layer_types does not say it: each Qwen has its own rule.
+enum class QwenWindows : uint8_t {
+  kFromMaxWindowLayers,        // layers from max_window_layers on
+  kEverySecondBelowMaxLayers,  // layers 0, 2, ... below max_window_layers (Qwen2-MoE)
+  kAll,                        // whatever layer_types says (Qwen3-MoE)
+};
+void read_qwen_windows(ConfigReader& config, DecoderConfig& out,
+                       QwenWindows rule = QwenWindows::kFromMaxWindowLayers);
 
 }  // namespace skua

@@ -16,7 +16,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = config.flag_or("qkv_bias", true);
-  read_qwen_windows(config, spec.config);
+  read_qwen_windows(config, spec.config, QwenWindows::kEverySecondBelowMaxLayers);
   DeepSeekMoe mix;
   mix.d_dense = info.d_ff;
   mix.d_shared = config.count("shared_expert_intermediate_size");

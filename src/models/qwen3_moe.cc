@@ -17,7 +17,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qk_norm = true;
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
-  read_qwen_windows(config, spec.config);
+  read_qwen_windows(config, spec.config, QwenWindows::kAll);
   DeepSeekMoe mix;
   mix.d_dense = info.d_ff;
   MoeBlock& moe = mix.block;

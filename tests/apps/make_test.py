@@ -66,6 +66,8 @@ class Make(ProgramTest):
             types = self.types(self.root / name)
             self.assertEqual(types[stacked], "affine4g32:bf16")
             self.assertEqual(types["model.layers.1.mlp.gate.weight"], "BF16")  # the router
+            facts = json.loads(self.reply("inspect", self.root / name, "--json"))
+            self.assertEqual(facts["memory"]["weight_bytes"], facts["tensors"]["bytes"])  # stacked and cut ones too
             self.reply("bench", self.root / name, "-p", "4", "-n", "3", "-r", "1")
         self.assertEqual(types["model.layers.0.self_attn.unembed_out.weight"], "BF16")
 
