@@ -143,37 +143,9 @@ Status refuse_unknown(const Json& parameters, std::initializer_list<std::string_
   return ok_status();
 }
 
-}  // namespace
-
-Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta,
-                                    PartialRotation partial) {
-  SKUA_ASSIGN_OR_RETURN(const double part, number_or(parameters, "partial_rotary_factor", 1.0));
-  if (part > 1) return invalid_argument("[model] partial_rotary_factor must be at most 1");
-  SKUA_ASSIGN_OR_RETURN(const std::string type, rope_type(parameters));
-  if (part != 1 && partial == PartialRotation::kRefused && type != "proportional") {
-    return unsupported("[model] partial_rotary_factor is " + std::to_string(part) +
-                       "; models of this type rotate whole heads");
-  }
-  // "proportional" spreads its frequencies over the whole head; the slowest stand still.
-  const auto n_turning = static_cast<size_t>(head_dim * part / 2);
-  const auto rot_dim = type == "proportional" ? head_dim : static_cast<int32_t>(head_dim * part);
-  if (rot_dim < 2 || rot_dim % 2 != 0 || rot_dim > 65536) {
-    return invalid_argument(
-        "[model] rotated dimensions (head_dim, or its partial_rotary_factor) must be an even number up to "
-        "65536, got " +
-        std::to_string(rot_dim));
-  }
-  double theta = default_theta;
-  if (const Json* value = parameters.find("rope_theta"); value != nullptr && !value->is_null()) {
-    SKUA_ASSIGN_OR_RETURN(theta, positive(parameters, "rope_theta"));
-  }
-  if (type == "dynamic") {
-    SKUA_RETURN_IF_ERROR(
-        refuse_unknown(parameters, {"factor", "max_position_embeddings", kServedContextKey}));
-    SKUA_ASSIGN_OR_RETURN(theta, dynamic_theta(parameters, theta, rot_dim));
-  }
-  RopeAngles out;
-  for (int32_t i = 0; i < rot_dim / 2; ++i) out.inv_freq.push_back(std::pow(theta, -2.0 * i / rot_dim));
+/// Scales the plain frequencies in `out` as the type wants; `n_turning` of them turn (proportional).
+Status scale_angles(const std::string& type, const Json& parameters, double theta, size_t n_turning,
+                    RopeAngles& out) {
   if (type == "default") {
     SKUA_RETURN_IF_ERROR(refuse_unknown(parameters, {}));
   } else if (type == "linear") {
@@ -208,6 +180,41 @@ Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, do
         "[model] rope_type \"" + type +
         "\" is not known; known are default, dynamic, linear, llama3, longrope, proportional, yarn");
   }
+  return ok_status();
+}
+
+}  // namespace
+
+Result<RopeAngles> rope_angles_from(const Json& parameters, int32_t head_dim, double default_theta,
+                                    PartialRotation partial) {
+  SKUA_ASSIGN_OR_RETURN(const double part, number_or(parameters, "partial_rotary_factor", 1.0));
+  if (part > 1) return invalid_argument("[model] partial_rotary_factor must be at most 1");
+  SKUA_ASSIGN_OR_RETURN(const std::string type, rope_type(parameters));
+  if (part != 1 && partial == PartialRotation::kRefused && type != "proportional") {
+    return unsupported("[model] partial_rotary_factor is " + std::to_string(part) +
+                       "; models of this type rotate whole heads");
+  }
+  // "proportional" spreads its frequencies over the whole head; the slowest stand still.
+  const auto n_turning = static_cast<size_t>(head_dim * part / 2);
+  const auto rot_dim = type == "proportional" ? head_dim : static_cast<int32_t>(head_dim * part);
+  if (rot_dim < 2 || rot_dim % 2 != 0 || rot_dim > 65536) {
+    return invalid_argument(
+        "[model] rotated dimensions (head_dim, or its partial_rotary_factor) must be an even number up to "
+        "65536, got " +
+        std::to_string(rot_dim));
+  }
+  double theta = default_theta;
+  if (const Json* value = parameters.find("rope_theta"); value != nullptr && !value->is_null()) {
+    SKUA_ASSIGN_OR_RETURN(theta, positive(parameters, "rope_theta"));
+  }
+  if (type == "dynamic") {
+    SKUA_RETURN_IF_ERROR(
+        refuse_unknown(parameters, {"factor", "max_position_embeddings", kServedContextKey}));
+    SKUA_ASSIGN_OR_RETURN(theta, dynamic_theta(parameters, theta, rot_dim));
+  }
+  RopeAngles out;
+  for (int32_t i = 0; i < rot_dim / 2; ++i) out.inv_freq.push_back(std::pow(theta, -2.0 * i / rot_dim));
+  SKUA_RETURN_IF_ERROR(scale_angles(type, parameters, theta, n_turning, out));
   return out;
 }
 
