@@ -289,6 +289,12 @@ LayerRope read_layer_rope(ConfigReader& config, double sliding_theta) {
   const Json parameters = rope_parameters(config);
   const Json* full = parameters.find("full_attention");
   const Json* sliding = parameters.find("sliding_attention");
+  for (const auto& [name, value] : {std::pair{"full_attention", full}, {"sliding_attention", sliding}}) {
+    if (value == nullptr || value->is_object() || value->is_null()) continue;
+    config.fail(invalid_argument("[model] rope_parameters: " + std::string(name) +
+                                 " must be an object, got " + value->dump().substr(0, 80)));
+    return out;
+  }
   if (full != nullptr && sliding != nullptr) {
     out.full = *full;
     out.sliding = *sliding;
