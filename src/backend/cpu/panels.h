@@ -90,11 +90,21 @@ PackedWeight::Layout panel_layout(const Format& format, int64_t rows, int64_t co
 void pack_panel(const EncodedMatrix& source, const PackedWeight::Layout& layout, int64_t panel,
                 std::byte* base);
 
-/// Bytes of one quantized activation row: per 32 columns two planes of bytes and 5 numbers
-/// (kernels/quantize.h).
-constexpr int64_t kQuantizedBlockBytes = 2 * kPanelCols + 20;
+/// A quantized activation row is cut into runs of this many blocks (the last may be shorter), of which three
+/// in sixteen, rounded up, are refined by a remainder (kernels/quantize.h).
+constexpr int64_t kRunBlocks = 16;
+constexpr int64_t refined_of_run(int64_t n_blocks) { return (3 * n_blocks + kRunBlocks - 1) / kRunBlocks; }
+constexpr int64_t n_refined(int64_t n_blocks) {
+  return n_blocks / kRunBlocks * refined_of_run(kRunBlocks) + refined_of_run(n_blocks % kRunBlocks);
+}
+
+/// Bytes of one quantized activation row: 32 codes and 5 numbers per block, and the same with the block's
+/// number for each that is refined.
+constexpr int64_t kQuantizedBlockBytes = kPanelCols + 20;
+constexpr int64_t kRemainderBytes = kQuantizedBlockBytes + 4;
 constexpr int64_t quantized_row_bytes(int64_t k) {
-  return (k + kPanelCols - 1) / kPanelCols * kQuantizedBlockBytes;
+  const int64_t n_blocks = (k + kPanelCols - 1) / kPanelCols;
+  return n_blocks * kQuantizedBlockBytes + n_refined(n_blocks) * kRemainderBytes;
 }
 
 }  // namespace skua::cpu

@@ -6,59 +6,70 @@ namespace skua::cpu::SKUA_ISA {
 namespace {
 
 template <DType kScale>
-Lanes::F load_numbers(const std::byte* p) {
+Lanes::F load_scale(const std::byte* p) {
   if constexpr (kScale == DType::kF16) return Lanes::load_f16(p);
   if constexpr (kScale == DType::kBF16) return Lanes::load_bf16(p);
   return Lanes::load_f32(p);
 }
 
-template <int kBits, int kCentre, bool kOffset, DType kScale, int kT>
-void panel_tile(const Panel& panel, const std::byte* tile, float* out) {
-  constexpr int64_t kNumber = kScale == DType::kF32 ? 4 : 2;
-  for (int part = 0; part < kParts; ++part) {
-    Lanes::F y[kT];
-#pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) y[t] = Lanes::zero();
-    const auto* x = reinterpret_cast<const QuantizedBlock<kT>*>(tile);
-    const auto* const end = x + panel.n_blocks;
-    const std::byte* codes_at = panel.codes + part * 4 * Lanes::kCount;
-    const std::byte* scale_at = panel.scales + part * Lanes::kCount * kNumber;
-    const std::byte* offset_at = kOffset ? panel.offsets + part * Lanes::kCount * kNumber : nullptr;
-    while (x != end) {
-      const Lanes::F scale = load_numbers<kScale>(scale_at);
-      const Lanes::F offset = kOffset ? load_numbers<kScale>(offset_at) : Lanes::zero();
-      for (int64_t left = panel.group_blocks; left != 0; --left) {
-        prefetch(codes_at + kPrefetchBytes, panel_block_bytes(kBits));
-        Lanes::I codes[8];
-        unpack_block<kBits>(codes_at, codes);
-#pragma GCC unroll 8
-        for (int t = 0; t < kT; ++t) {
-          const Lanes::I dot = dot_block<kBits, kCentre>(codes, *x, t);
-          if constexpr (kOffset) y[t] = Lanes::fma(offset, Lanes::splat(x->sum[t]), y[t]);
-          y[t] = Lanes::fma(Lanes::to_float(dot), Lanes::mul(scale, Lanes::splat(x->scale[t])), y[t]);
-        }
-        ++x;
-        codes_at += panel_block_bytes(kBits);
-      }
-      scale_at += kPanelRows * kNumber;
-      if constexpr (kOffset) offset_at += kPanelRows * kNumber;
+template <int kBits, int kCentre, bool kOffset, DType kScale>
+struct GroupCursor {
+  static constexpr int64_t kBytes = kPanelRows * (kScale == DType::kF32 ? 4 : 2);  // of a group's scales
+
+  CodeCursor<kBits> code_cursor;
+  const std::byte *scales, *offsets;
+  const std::byte *scale_at, *offset_at;
+  int group_shift;
+  int64_t group_blocks, left = 0;  // blocks that still have the scale at hand
+  Lanes::I codes[8];
+  Lanes::F scale = Lanes::zero(), offset = Lanes::zero();
+
+  GroupCursor(const Panel& panel, int part)
+      : code_cursor(panel, part),
+        scales(panel.scales + part * kBytes / kParts),
+        offsets(kOffset ? panel.offsets + part * kBytes / kParts : nullptr),
+        scale_at(scales),
+        offset_at(offsets),
+        group_shift(__builtin_ctzll(static_cast<uint64_t>(panel.group_blocks))),
+        group_blocks(panel.group_blocks) {}
+
+  [[gnu::always_inline]] void load_numbers() {
+    scale = load_scale<kScale>(scale_at);
+    scale_at += kBytes;
+    if constexpr (kOffset) {
+      offset = load_scale<kScale>(offset_at);
+      offset_at += kBytes;
     }
-#pragma GCC unroll 8
-    for (int t = 0; t < kT; ++t) Lanes::store(out + t * kPanelRows + part * Lanes::kCount, y[t]);
   }
-}
+
+  [[gnu::always_inline]] void seek(int64_t block) {
+    code_cursor.seek(block);
+    scale_at = scales + (block >> group_shift) * kBytes;
+    if constexpr (kOffset) offset_at = offsets + (block >> group_shift) * kBytes;
+    left = 0;
+  }
+
+  template <bool kAhead>
+  [[gnu::always_inline]] void next() {
+    if (left == 0) {
+      load_numbers();
+      left = group_blocks;
+    }
+    --left;
+    code_cursor.template next<kAhead>(codes);
+  }
+
+  template <int kT>
+  [[gnu::always_inline]] Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
+    const Lanes::I dot = dot_block<kBits, kCentre>(codes, x, t);
+    if constexpr (kOffset) y = Lanes::fma(offset, Lanes::splat(x.sum[t]), y);
+    return Lanes::fma(Lanes::to_float(dot), Lanes::mul(scale, Lanes::splat(x.scale[t])), y);
+  }
+};
 
 template <int kBits, int kCentre, bool kOffset, DType kScale>
 const PanelKernels& kernels() {
-  static constexpr PanelKernels kAll = [] {
-    PanelKernels all;
-    all.by_rows[1] = panel_tile<kBits, kCentre, kOffset, kScale, 1>;
-    all.by_rows[2] = panel_tile<kBits, kCentre, kOffset, kScale, 2>;
-    all.by_rows[4] = panel_tile<kBits, kCentre, kOffset, kScale, 4>;
-    if constexpr (kTileRows == 8) all.by_rows[8] = panel_tile<kBits, kCentre, kOffset, kScale, 8>;
-    return all;
-  }();
-  return kAll;
+  return walking_kernels<GroupCursor<kBits, kCentre, kOffset, kScale>>();
 }
 
 template <int kBits>

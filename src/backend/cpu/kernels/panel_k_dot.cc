@@ -10,16 +10,23 @@ constexpr int64_t kSuperBlocks = kSuperCols / kPanelCols;
 /// d, and -d_min where a format has minima, of the 256 columns that a block lies in.
 template <bool kMin>
 struct SuperCursor {
-  const std::byte* at;
+  const std::byte* begin;
   int64_t block = 0;
   Lanes::F d = Lanes::zero(), minus_d_min = Lanes::zero();
 
-  SuperCursor(const Panel& panel, int part) : at(panel.offsets + part * Lanes::kCount * 2) {}
-  void next() {
-    if (block++ % kSuperBlocks != 0) return;
+  SuperCursor(const Panel& panel, int part) : begin(panel.offsets + part * Lanes::kCount * 2) {}
+  [[gnu::always_inline]] void load() {
+    const std::byte* at = begin + block / kSuperBlocks * (kMin ? 4 : 2) * kPanelRows;
     d = Lanes::load_f16(at);
     if constexpr (kMin) minus_d_min = Lanes::mul(Lanes::splat(-1.0f), Lanes::load_f16(at + 2 * kPanelRows));
-    at += (kMin ? 4 : 2) * kPanelRows;
+  }
+  [[gnu::always_inline]] void seek(int64_t to) {
+    block = to;
+    load();
+  }
+  [[gnu::always_inline]] void next() {
+    if (block % kSuperBlocks == 0) load();
+    ++block;
   }
 };
 
@@ -28,23 +35,30 @@ template <int kBits>
 struct ScaleMinCursor {
   CodeCursor<kBits> code_cursor;
   SuperCursor<true> super;
-  const std::byte* sub_at;
+  const std::byte *subs, *sub_at;
   Lanes::I codes[8];
   Lanes::F scale, offset;
 
   ScaleMinCursor(const Panel& panel, int part)
-      : code_cursor(panel, part), super(panel, part), sub_at(panel.scales + part * Lanes::kCount) {}
+      : code_cursor(panel, part), super(panel, part), subs(panel.scales + part * Lanes::kCount), sub_at(subs) {}
 
-  void next() {
+  [[gnu::always_inline]] void seek(int64_t block) {
+    super.seek(block);
+    code_cursor.seek(block);
+    sub_at = subs + block * 2 * kPanelRows;
+  }
+
+  template <bool kAhead>
+  [[gnu::always_inline]] void next() {
     super.next();
-    code_cursor.next(codes);
+    code_cursor.template next<kAhead>(codes);
     scale = Lanes::mul(super.d, Lanes::load_u8(sub_at));
     offset = Lanes::mul(super.minus_d_min, Lanes::load_u8(sub_at + kPanelRows));
     sub_at += 2 * kPanelRows;
   }
 
   template <int kT>
-  Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
+  [[gnu::always_inline]] Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
     const Lanes::I dot = dot_block<kBits, 0>(codes, x, t);
     y = Lanes::fma(offset, Lanes::splat(x.sum[t]), y);
     return Lanes::fma(Lanes::to_float(dot), Lanes::mul(scale, Lanes::splat(x.scale[t])), y);
@@ -56,23 +70,30 @@ template <int kBits, int kCentre>
 struct HalvesCursor {
   CodeCursor<kBits> code_cursor;
   SuperCursor<false> super;
-  const std::byte* sub_at;
+  const std::byte *subs, *sub_at;
   Lanes::I codes[8];
   Lanes::F scales[2];
 
   HalvesCursor(const Panel& panel, int part)
-      : code_cursor(panel, part), super(panel, part), sub_at(panel.scales + part * Lanes::kCount) {}
+      : code_cursor(panel, part), super(panel, part), subs(panel.scales + part * Lanes::kCount), sub_at(subs) {}
 
-  void next() {
+  [[gnu::always_inline]] void seek(int64_t block) {
+    super.seek(block);
+    code_cursor.seek(block);
+    sub_at = subs + block * 2 * kPanelRows;
+  }
+
+  template <bool kAhead>
+  [[gnu::always_inline]] void next() {
     super.next();
-    code_cursor.next(codes);
+    code_cursor.template next<kAhead>(codes);
     scales[0] = Lanes::mul(super.d, Lanes::load_s8(sub_at));
     scales[1] = Lanes::mul(super.d, Lanes::load_s8(sub_at + kPanelRows));
     sub_at += 2 * kPanelRows;
   }
 
   template <int kT>
-  Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
+  [[gnu::always_inline]] Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
     Lanes::I dots[2];
     dot_halves<kBits, kCentre>(codes, x, t, dots);
     const Lanes::F x_scale = Lanes::splat(x.scale[t]);
@@ -85,16 +106,23 @@ struct HalvesCursor {
 struct Q2Cursor {
   CodeCursor<2> code_cursor;
   SuperCursor<true> super;
-  const std::byte* sub_at;
+  const std::byte *subs, *sub_at;
   Lanes::I codes[8];
   Lanes::F scales[2], offsets[2];
 
   Q2Cursor(const Panel& panel, int part)
-      : code_cursor(panel, part), super(panel, part), sub_at(panel.scales + part * Lanes::kCount) {}
+      : code_cursor(panel, part), super(panel, part), subs(panel.scales + part * Lanes::kCount), sub_at(subs) {}
 
-  void next() {
+  [[gnu::always_inline]] void seek(int64_t block) {
+    super.seek(block);
+    code_cursor.seek(block);
+    sub_at = subs + block * 2 * kPanelRows;
+  }
+
+  template <bool kAhead>
+  [[gnu::always_inline]] void next() {
     super.next();
-    code_cursor.next(codes);
+    code_cursor.template next<kAhead>(codes);
     for (int half = 0; half < 2; ++half) {
       const Lanes::I both = Lanes::widen_u8(sub_at);
       scales[half] = Lanes::mul(super.d, Lanes::to_float(Lanes::bit_and(both, Lanes::whole(15))));
@@ -104,7 +132,7 @@ struct Q2Cursor {
   }
 
   template <int kT>
-  Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
+  [[gnu::always_inline]] Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
     Lanes::I dots[2];
     dot_halves<2, 0>(codes, x, t, dots);
     const Lanes::F x_scale = Lanes::splat(x.scale[t]);

@@ -30,10 +30,11 @@ Lanes::I unsigned_table() {
 
 /// IQ4_NL: an f16 scale per block.
 struct PlainScale {
-  const std::byte* at;
+  const std::byte *begin, *at;
 
-  PlainScale(const Panel& panel, int part) : at(panel.scales + part * Lanes::kCount * 2) {}
-  Lanes::F next() {
+  PlainScale(const Panel& panel, int part) : begin(panel.scales + part * Lanes::kCount * 2), at(begin) {}
+  [[gnu::always_inline]] void seek(int64_t block) { at = begin + block * kPanelRows * 2; }
+  [[gnu::always_inline]] Lanes::F next() {
     const Lanes::F scale = Lanes::load_f16(at);
     at += kPanelRows * 2;
     return scale;
@@ -42,29 +43,30 @@ struct PlainScale {
 
 /// IQ4_XS: the f16 d of 256 columns times a whole number per block.
 struct SubScale {
-  const std::byte *at, *super_at;
+  const std::byte *begin, *supers;
   int64_t block = 0;
   Lanes::F d = Lanes::zero();
 
   SubScale(const Panel& panel, int part)
-      : at(panel.scales + part * Lanes::kCount), super_at(panel.offsets + part * Lanes::kCount * 2) {}
-  Lanes::F next() {
-    if (block++ % (kSuperCols / kPanelCols) == 0) {
-      d = Lanes::load_f16(super_at);
-      super_at += kPanelRows * 2;
-    }
-    const Lanes::F scale = Lanes::mul(d, Lanes::load_s8(at));
-    at += kPanelRows;
-    return scale;
+      : begin(panel.scales + part * Lanes::kCount), supers(panel.offsets + part * Lanes::kCount * 2) {}
+  [[gnu::always_inline]] void load_super() { d = Lanes::load_f16(supers + block / (kSuperCols / kPanelCols) * kPanelRows * 2); }
+  [[gnu::always_inline]] void seek(int64_t to) {
+    block = to;
+    load_super();
+  }
+  [[gnu::always_inline]] Lanes::F next() {
+    if (block % (kSuperCols / kPanelCols) == 0) load_super();
+    return Lanes::mul(d, Lanes::load_s8(begin + block++ * kPanelRows));
   }
 };
 
 /// MXFP4: 2^(e - 128), half of the format's scale, since codes are met as twice what they stand for.
 struct PowerScale {
-  const std::byte* at;
+  const std::byte *begin, *at;
 
-  PowerScale(const Panel& panel, int part) : at(panel.scales + part * Lanes::kCount) {}
-  Lanes::F next() {
+  PowerScale(const Panel& panel, int part) : begin(panel.scales + part * Lanes::kCount), at(begin) {}
+  [[gnu::always_inline]] void seek(int64_t block) { at = begin + block * kPanelRows; }
+  [[gnu::always_inline]] Lanes::F next() {
     const Lanes::F scale = Lanes::mul(Lanes::splat(0.5f), Lanes::load_power(at));
     at += kPanelRows;
     return scale;
@@ -81,15 +83,21 @@ struct TableCursor {
 
   TableCursor(const Panel& panel, int part) : code_cursor(panel, part), scale_cursor(panel, part) {}
 
-  void next() {
+  [[gnu::always_inline]] void seek(int64_t block) {
+    scale_cursor.seek(block);
+    code_cursor.seek(block);
+  }
+
+  template <bool kAhead>
+  [[gnu::always_inline]] void next() {
     scale = scale_cursor.next();
-    code_cursor.next(codes);
+    code_cursor.template next<kAhead>(codes);
 #pragma GCC unroll 8
     for (Lanes::I& code : codes) code = Lanes::look_up(table, code);
   }
 
   template <int kT>
-  Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
+  [[gnu::always_inline]] Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
     const Lanes::I dot = dot_block<Codes::kBits, Codes::kCentre>(codes, x, t);
     return Lanes::fma(Lanes::to_float(dot), Lanes::mul(scale, Lanes::splat(x.scale[t])), y);
   }

@@ -57,37 +57,84 @@ int32_t sum_of(Whole16 q) {
 
 /// Writes 16 codes from column `col` on and returns their sum.
 template <int kT>
-int32_t put_codes(V16 q, int index, int col, QuantizedBlock<kT>* block) {
-  const Whole16 whole = to_whole(q), high = high_part(whole);
-  store_bytes(high, block->high[index] + col);
-  store_bytes(low_part(whole, high), block->low[index] + col);
-  return sum_of(whole);
+int32_t put_codes(Whole16 codes, int index, int col, QuantizedBlock<kT>* block) {
+  store_bytes(codes, block->codes[index] + col);
+  return sum_of(codes);
+}
+
+template <int kT>
+void put_block(Whole16 first, Whole16 second, float scale, int index, QuantizedBlock<kT>* block) {
+  const int32_t first_sum = put_codes(first, index, 0, block);
+  const int32_t sum = first_sum + put_codes(second, index, 16, block);
+  block->scale[index] = scale;
+  block->sum[index] = scale * static_cast<float>(sum);
+  block->minus_8[index] = -8 * sum;
+  block->minus_128[index] = -128 * sum;
+  block->first_8[index] = -8 * first_sum;
+}
+
+constexpr float kTop = 16256.0f;  // 127 * 128
+
+/// 32 numbers that share a scale.
+struct Block {
+  V16 first, second;
+  float amax;
+  bool finite, tiny;  // tiny ones count as zero, so that kTop/amax stays finite
+
+  explicit Block(const float* x) : first(load(x)), second(load(x + 16)) {
+    amax = reduce_max(max(abs(first), abs(second)));
+    // x - x is 0 for finite numbers only; a sum of such differences shows any other.
+    finite = reduce_add((first - first) + (second - second)) == 0.0f;
+    tiny = amax < 0x1p-100f;
+  }
+
+  /// How much the remainder of this block matters.
+  float weight() const { return finite ? amax : 0.0f; }
+  float scale() const { return !finite ? __builtin_nanf("") : tiny ? 0.0f : amax / kTop; }
+
+  Whole16 codes(V16 v) const {
+    const V16 inverse = splat(finite && !tiny ? kTop / amax : 0.0f), bound = splat(kTop);
+    const V16 q = finite ? v * inverse : zero();
+    return to_whole(min(bound, max(zero() - bound, q)));
+  }
+};
+
+/// The blocks of a run that are refined, a bit each: the n of `count` whose weight is largest.
+uint32_t most_weighty(const float* weights, int64_t count, int64_t n) {
+  V16 left = load_part(weights, count);
+  left = select(first_lanes(count), left, splat(-1.0f));
+  uint32_t chosen = 0;
+  for (; n > 0; --n) {
+    const uint32_t smaller = bits(less(left, splat(reduce_max(left))));
+    const int first = __builtin_ctz(~smaller);
+    chosen |= 1u << first;
+    left = select(lanes_between(first, first + 1), splat(-1.0f), left);
+  }
+  return chosen;
 }
 
 template <int kT>
 void quantize_into(const float* x, int64_t k, int index, std::byte* tile) {
-  constexpr float kTop = 16256.0f;  // 127 * 128
+  const int64_t n_blocks = k / kPanelCols;
   auto* block = reinterpret_cast<QuantizedBlock<kT>*>(tile);
-  for (int64_t at = 0; at < k; at += kPanelCols, ++block) {
-    const V16 first = load(x + at), second = load(x + at + 16);
-    const float amax = reduce_max(max(abs(first), abs(second)));
-    // x - x is 0 for finite numbers only; a sum of such differences shows any other.
-    const bool finite = reduce_add((first - first) + (second - second)) == 0.0f;
-    const bool tiny = amax < 0x1p-100f;  // counts as zero, so that kTop/amax stays finite
-    const V16 inverse = splat(finite && !tiny ? kTop / amax : 0.0f);
-    const V16 bound = splat(kTop);
-    const auto quantize = [&](V16 v) {
-      const V16 q = finite ? v * inverse : zero();
-      return min(bound, max(zero() - bound, q));
-    };
-    const int32_t first_sum = put_codes(quantize(first), index, 0, block);
-    const int32_t sum = first_sum + put_codes(quantize(second), index, 16, block);
-    const float scale = !finite ? __builtin_nanf("") : tiny ? 0.0f : amax / kTop;
-    block->scale[index] = scale;
-    block->sum[index] = scale * static_cast<float>(sum);
-    block->minus_8[index] = -8 * sum;
-    block->minus_128[index] = -128 * sum;
-    block->first_8[index] = -8 * first_sum;
+  auto* remainder = const_cast<Remainder*>(remainders(tile, n_blocks, kT, index));
+  for (int64_t run = 0; run < n_blocks; run += kRunBlocks) {
+    const int64_t count = min_of(kRunBlocks, n_blocks - run);
+    float weights[kRunBlocks];
+    for (int64_t i = 0; i < count; ++i) weights[i] = Block(x + (run + i) * kPanelCols).weight();
+    const uint32_t refined = most_weighty(weights, count, refined_of_run(count));
+    for (int64_t i = 0; i < count; ++i, ++block) {
+      const Block numbers(x + (run + i) * kPanelCols);
+      const Whole16 first = numbers.codes(numbers.first), second = numbers.codes(numbers.second);
+      const Whole16 first_high = high_part(first), second_high = high_part(second);
+      const float scale = numbers.scale();
+      put_block(first_high, second_high, 128.0f * scale, index, block);
+      if ((refined >> i & 1) == 0) continue;
+      remainder->block = static_cast<int32_t>(run + i);
+      put_block(low_part(first, first_high), low_part(second, second_high), numbers.finite ? scale : 0.0f, 0,
+                &remainder->x);
+      ++remainder;
+    }
   }
 }
 

@@ -95,6 +95,9 @@ inline V16 scale2(V16 a, V16 n) {
 inline M16 less(V16 a, V16 b) {
   return {_mm256_cmp_ps(a.lo, b.lo, _CMP_LT_OQ), _mm256_cmp_ps(a.hi, b.hi, _CMP_LT_OQ)};
 }
+inline uint32_t bits(M16 m) {  // lane i is bit i
+  return static_cast<uint32_t>(_mm256_movemask_ps(m.lo) | _mm256_movemask_ps(m.hi) << 8);
+}
 inline V16 select(M16 m, V16 yes, V16 no) {
   return {_mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi)};
 }

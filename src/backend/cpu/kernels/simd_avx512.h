@@ -50,6 +50,7 @@ inline V16 copy_sign(V16 magnitude, V16 sign) {
 inline V16 scale2(V16 a, V16 n) { return {_mm512_scalef_ps(a.v, n.v)}; }
 
 inline M16 less(V16 a, V16 b) { return {_mm512_cmp_ps_mask(a.v, b.v, _CMP_LT_OQ)}; }
+inline uint32_t bits(M16 m) { return m.m; }  // lane i is bit i
 inline V16 select(M16 m, V16 yes, V16 no) { return {_mm512_mask_blend_ps(m.m, no.v, yes.v)}; }
 /// Lanes begin <= i < end (clamped to 0..16).
 inline M16 lanes_between(int64_t begin, int64_t end) {

@@ -17,10 +17,8 @@ struct Lanes {  // one number per row
   static F fma(F a, F b, F c) { return _mm512_fmadd_ps(a, b, c); }
   static F mul(F a, F b) { return _mm512_mul_ps(a, b); }
   static F to_float(I a) { return _mm512_cvtepi32_ps(a); }
-  static I none() { return _mm512_setzero_si512(); }
   static I whole(int32_t x) { return _mm512_set1_epi32(x); }
-  static I add(I a, I b) { return _mm512_add_epi32(a, b); }
-  static I times_128(I a) { return _mm512_slli_epi32(a, 7); }
+  static F load(const float* p) { return _mm512_loadu_ps(p); }
   static void store(float* p, F a) { _mm512_storeu_ps(p, a); }
   static I load_codes(const std::byte* p) { return _mm512_loadu_si512(p); }
   static I widen_u8(const std::byte* p) {
@@ -93,10 +91,8 @@ struct Lanes {
   static F fma(F a, F b, F c) { return _mm256_fmadd_ps(a, b, c); }
   static F mul(F a, F b) { return _mm256_mul_ps(a, b); }
   static F to_float(I a) { return _mm256_cvtepi32_ps(a); }
-  static I none() { return _mm256_setzero_si256(); }
   static I whole(int32_t x) { return _mm256_set1_epi32(x); }
-  static I add(I a, I b) { return _mm256_add_epi32(a, b); }
-  static I times_128(I a) { return _mm256_slli_epi32(a, 7); }
+  static F load(const float* p) { return _mm256_loadu_ps(p); }
   static void store(float* p, F a) { _mm256_storeu_ps(p, a); }
   static I load_codes(const std::byte* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
   static I widen_u8(const std::byte* p) {
@@ -180,9 +176,7 @@ inline __m256i add_products(__m256i sum, const __m256i* codes, const int8_t* x) 
 template <int kBits, int kN, int kT>
 inline Lanes::I dot_vectors(Lanes::I start, const Lanes::I* codes, const QuantizedBlock<kT>& block, int t,
                             int first) {
-  const Lanes::I low = add_products<kBits, kN>(start, codes + first, block.low[t] + 4 * first);
-  const Lanes::I high = add_products<kBits, kN>(Lanes::none(), codes + first, block.high[t] + 4 * first);
-  return Lanes::add(low, Lanes::times_128(high));
+  return add_products<kBits, kN>(start, codes + first, block.codes[t] + 4 * first);
 }
 
 /// Per row, the sum over 32 columns of (code - kCentre) * x, for row t of a tile.
