@@ -116,7 +116,7 @@ class Backend {
   virtual std::string_view name() const = 0;    // "ref", "cpu"
   virtual std::string description() const = 0;  // "cpu avx512, 2 threads, compute f32"
   /// Names the arithmetic: two backends of equal name give equal bytes for equal weights. "cpu native
-  /// s15", "cpu f32".
+  /// s8r", "cpu f32".
   virtual std::string arithmetic() const = 0;
   virtual Numerics numerics() const = 0;  // edge types of graphs built for it
   virtual FusionSet fusions() const = 0;

@@ -28,7 +28,7 @@ class DefaultModel(unittest.TestCase):
         result = ask("-p", self.question, "--temperature", "0", "--verbose")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout, "The capital of France is Paris.\n")
-        self.assertRegex(result.stderr, r"multi_linear_q4_1_s15\b")  # auto is native: f32's answer, three times as fast
+        self.assertRegex(result.stderr, r"multi_linear_q4_1_s8r\b")  # auto is native: f32's answer, three times as fast
         self.assertIn("tok/s", result.stderr)
         self.assertNotIn("\033", result.stdout + result.stderr)
 

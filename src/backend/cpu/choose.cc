@@ -194,7 +194,7 @@ struct Chooser {
       const uint64_t bytes = rows(in(0).lead) * static_cast<uint64_t>(quantized_row_bytes(args.k));
       args.shared_bytes = round_up(bytes, uint64_t{64});
     }
-    const char* arithmetic = n_panel_parts == 0 ? "f32" : n_panel_parts == parts.size() ? "s15" : "s15+f32";
+    const char* arithmetic = n_panel_parts == 0 ? "f32" : n_panel_parts == parts.size() ? "s8r" : "s8r+f32";
     return finish(fn, std::move(args), 2 * rows(in(0).lead) * products, formats, arithmetic);
   }
   Result<KernelChoice> operator()(const Linear& op) const {
@@ -569,8 +569,8 @@ struct Chooser {
     const bool mixed = format != format_name(args.down.weight.format);
     return finish(target.table->moe_experts, args, rows(in(0).lead) * expert_flops, mixed ? "mixed" : format,
                   n_panels == 0   ? "f32"
-                  : n_panels == 3 ? "s15"
-                                  : "s15+f32");
+                  : n_panels == 3 ? "s8r"
+                                  : "s8r+f32");
   }
 
   Result<KernelChoice> elements(KernelFn fn, Act act, float factor) const {

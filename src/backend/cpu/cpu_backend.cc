@@ -34,8 +34,8 @@ class CpuBackend final : public Backend {
            (target_.n_threads == 1 ? " thread" : " threads") + ", compute " + compute_name() + cache_name();
   }
   std::string arithmetic() const override {
-    // The same on every instruction set; s15 is how activations are rounded (kernels/quantize.h).
-    return "cpu " + compute_name() + (target_.compute == CpuCompute::kF32 ? "" : " s15") + cache_name();
+    // The same on every instruction set; s8r is how activations are rounded (kernels/quantize.h).
+    return "cpu " + compute_name() + (target_.compute == CpuCompute::kF32 ? "" : " s8r") + cache_name();
   }
   Numerics numerics() const override {
     Numerics out{.mla_prefill = mla_prefill_};

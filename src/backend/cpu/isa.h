@@ -10,7 +10,7 @@ namespace skua {
 enum class CpuCompute : uint8_t {
   kF32,     // activations and sums in f32, weights decoded exactly
   kAuto,    // kNative for formats that passed the quality gate (docs/checkpoints.md), kF32 for others
-  kNative,  // quantized weights meet activations rounded to 15 bits per 32 columns; the rest as kF32
+  kNative,  // quantized weights meet rounded activations (kernels/quantize.h); the rest as kF32
 };
 
 enum class CpuIsa : uint8_t { kAuto, kAvx2, kAvx512 };

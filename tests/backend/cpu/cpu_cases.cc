@@ -145,18 +145,50 @@ HostWeight without_codes(HostWeight weight) {
 
 double panel_depth(const Format& format, int64_t cols) {
   const int64_t group = std::min<int64_t>(cpu::panel_format(format)->group_cols, cpu::kPanelCols);
-  return 2.0 * static_cast<double>(cols / group) + 8.0;
+  const int64_t n_blocks = cols / cpu::kPanelCols;
+  const int64_t n_products = cols / group + cpu::n_refined(n_blocks) * (cpu::kPanelCols / group);
+  return 2.0 * static_cast<double>(n_products) + 8.0;
 }
 
-std::vector<double> quantized(const std::vector<double>& x) {
+namespace {
+
+/// Numbers [begin, end) to the high parts of their codes, or to all of them.
+void round_block(const std::vector<double>& x, size_t begin, bool refined, std::vector<double>& out) {
+  float amax = 0;
+  for (size_t i = begin; i < begin + 32; ++i) amax = std::max(amax, std::abs(static_cast<float>(x[i])));
+  if (amax < 0x1p-100f) return;
+  const float scale = amax / 16256.0f, inverse = 16256.0f / amax;
+  for (size_t i = begin; i < begin + 32; ++i) {
+    const double code = std::nearbyint(static_cast<float>(x[i]) * inverse);
+    out[i] = double{scale} * (refined ? code : 128 * std::floor((code + 64) / 128));
+  }
+}
+
+}  // namespace
+
+std::vector<size_t> refined_blocks(const std::vector<double>& x, size_t begin, size_t n_blocks) {
+  std::vector<double> amax(n_blocks);
+  for (size_t b = 0; b < n_blocks; ++b) {
+    for (size_t i = 0; i < 32; ++i) amax[b] = std::max(amax[b], std::abs(x[begin + 32 * b + i]));
+  }
+  std::vector<size_t> order(n_blocks);
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return amax[a] > amax[b]; });
+  order.resize((3 * n_blocks + 15) / 16);
+  return order;
+}
+
+std::vector<double> quantized(const std::vector<double>& x, int64_t cols) {
   std::vector<double> out(x.size());
-  for (size_t begin = 0; begin < x.size(); begin += 32) {
-    float amax = 0;
-    for (size_t i = begin; i < begin + 32; ++i) amax = std::max(amax, std::abs(static_cast<float>(x[i])));
-    if (amax < 0x1p-100f) continue;
-    const float scale = amax / 16256.0f, inverse = 16256.0f / amax;
-    for (size_t i = begin; i < begin + 32; ++i) {
-      out[i] = double{scale} * std::nearbyint(static_cast<float>(x[i]) * inverse);
+  const auto width = static_cast<size_t>(cols);
+  for (size_t row = 0; row < x.size(); row += width) {
+    for (size_t run = 0; run < width; run += 16 * 32) {
+      const size_t n_blocks = std::min<size_t>(16, (width - run) / 32);
+      const std::vector<size_t> refined = refined_blocks(x, row + run, n_blocks);
+      for (size_t b = 0; b < n_blocks; ++b) {
+        const bool is_refined = std::find(refined.begin(), refined.end(), b) != refined.end();
+        round_block(x, row + run + 32 * b, is_refined, out);
+      }
     }
   }
   return out;

@@ -36,8 +36,13 @@ struct AttentionShape {
 /// One sequence of sum(lengths) tokens, in chunks of these lengths.
 OpCase attention_case(const AttentionShape& shape, const std::vector<int32_t>& lengths);
 
-/// The rule of quantized activations, written plainly: 32 at a time, scale amax / 16256.
-std::vector<double> quantized(const std::vector<double>& x);
+/// The rule of quantized activations, written plainly: 32 columns at a time, scale amax / 16256; whole codes
+/// in the refined blocks, multiples of 128 in the others.
+std::vector<double> quantized(const std::vector<double>& x, int64_t cols);
+
+/// Which of the n_blocks blocks of a run, which starts at x[begin], are refined: the 3/16 (rounded up) of the
+/// largest numbers, the earlier of equals.
+std::vector<size_t> refined_blocks(const std::vector<double>& x, size_t begin, size_t n_blocks);
 
 /// Sets every byte of a quantized weight's codes; scales and minima stay.
 void fill_codes(HostWeight& weight, uint8_t byte);

@@ -40,24 +40,53 @@ struct Rows {
   }
 };
 
+/// One block of hidden activations; refined, not, or perhaps (then its remainder counts as an error).
+enum class Refined { kNo, kYes, kPerhaps };
+void round_hidden(const Judged& x, size_t begin, Refined refined, Judged& out) {
+  double amax = 0, amax_error = 0;
+  for (size_t i = begin; i < begin + 32; ++i) {
+    amax = std::max(amax, std::abs(x.value[i]));
+    amax_error = std::max(amax_error, x.error[i]);
+  }
+  if (amax == 0) return;
+  const double unit = refined == Refined::kNo ? 128 : 1;
+  const auto rounded = [&](double ratio) {
+    const double code = std::nearbyint(ratio);
+    return refined == Refined::kNo ? 128 * std::floor((code + 64) / 128) : code;
+  };
+  const double scale = amax / 16256.0, scale_error = amax_error / 16256.0 + 2 * kU * scale;
+  for (size_t i = begin; i < begin + 32; ++i) {
+    const double ratio = x.value[i] / scale, code = rounded(ratio);
+    const double around = x.error[i] / scale + std::abs(ratio) * (amax_error / amax + 4 * kU);
+    const double steps = std::max(rounded(ratio + around) - code, code - rounded(ratio - around));
+    out.value[i] = scale * code;
+    out.error[i] =
+        scale * (steps + (refined == Refined::kPerhaps ? 64 : 0)) + (std::abs(code) + unit) * scale_error;
+  }
+}
+
 /// Hidden activations, rounded as quantized() rounds them.
 Judged quantized_hidden(const Judged& x) {
   Judged out{Values(x.value.size()), Values(x.value.size())};
-  for (size_t begin = 0; begin < x.value.size(); begin += 32) {
-    double amax = 0, amax_error = 0;
-    for (size_t i = begin; i < begin + 32; ++i) {
-      amax = std::max(amax, std::abs(x.value[i]));
-      amax_error = std::max(amax_error, x.error[i]);
+  for (size_t run = 0; run < x.value.size(); run += 512) {
+    const size_t n_blocks = std::min<size_t>(512, x.value.size() - run) / 32;
+    Values amax(n_blocks), error(n_blocks);
+    for (size_t i = 0; i < 32 * n_blocks; ++i) {
+      amax[i / 32] = std::max(amax[i / 32], std::abs(x.value[run + i]));
+      error[i / 32] = std::max(error[i / 32], x.error[run + i]);
     }
-    if (amax == 0) continue;
-    const double scale = amax / 16256.0, scale_error = amax_error / 16256.0 + 2 * kU * scale;
-    for (size_t i = begin; i < begin + 32; ++i) {
-      const double ratio = x.value[i] / scale, code = std::nearbyint(ratio);
-      const double around = x.error[i] / scale + std::abs(ratio) * (amax_error / amax + 4 * kU);
-      const double steps =
-          std::max(std::nearbyint(ratio + around) - code, code - std::nearbyint(ratio - around));
-      out.value[i] = scale * code;
-      out.error[i] = scale * steps + (std::abs(code) + 1) * scale_error;
+    const size_t n_refined = (3 * n_blocks + 15) / 16;
+    for (size_t b = 0; b < n_blocks; ++b) {
+      size_t surely_larger = 0, perhaps_larger = 0;
+      for (size_t o = 0; o < n_blocks; ++o) {
+        if (o == b) continue;
+        surely_larger += amax[o] - error[o] > amax[b] + error[b] ? 1 : 0;
+        perhaps_larger += amax[o] + error[o] >= amax[b] - error[b] ? 1 : 0;
+      }
+      const Refined refined = surely_larger >= n_refined   ? Refined::kNo
+                              : perhaps_larger < n_refined ? Refined::kYes
+                                                           : Refined::kPerhaps;
+      round_hidden(x, run + 32 * b, refined, out);
     }
   }
   return out;
@@ -125,7 +154,7 @@ struct Weights {
 /// One token's output with its bound.
 Judged expected(const Shape& s, const Weights& w, const double* x, const double* routing) {
   const auto d = static_cast<size_t>(s.d);
-  const Judged in{quantized(Values(x, x + s.d)), Values(d)};
+  const Judged in{quantized(Values(x, x + s.d), s.d), Values(d)};
   Judged out{Values(d), Values(d)};
   Values sum(d);
   for (int64_t e = 0; e < s.n_experts; ++e) {
@@ -184,7 +213,8 @@ void expect_within(const Shape& s) {
                 op_case.name.c_str(), std::string(cpu_isa_name(isa)).c_str(),
                 static_cast<long long>(v.n_elements), v.worst, v.widest);
     EXPECT_LE(v.worst, 1.0) << op_case.name;
-    EXPECT_LE(v.widest, 4e-3) << "a bound so wide proves little";
+    // One code that may fall on either side of a border counts a step, amax / 127.
+    EXPECT_LE(v.widest, 1e-2) << "a bound so wide proves little";
   }
 }
 

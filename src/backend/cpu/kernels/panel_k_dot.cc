@@ -40,7 +40,10 @@ struct ScaleMinCursor {
   Lanes::F scale, offset;
 
   ScaleMinCursor(const Panel& panel, int part)
-      : code_cursor(panel, part), super(panel, part), subs(panel.scales + part * Lanes::kCount), sub_at(subs) {}
+      : code_cursor(panel, part),
+        super(panel, part),
+        subs(panel.scales + part * Lanes::kCount),
+        sub_at(subs) {}
 
   [[gnu::always_inline]] void seek(int64_t block) {
     super.seek(block);
@@ -75,7 +78,10 @@ struct HalvesCursor {
   Lanes::F scales[2];
 
   HalvesCursor(const Panel& panel, int part)
-      : code_cursor(panel, part), super(panel, part), subs(panel.scales + part * Lanes::kCount), sub_at(subs) {}
+      : code_cursor(panel, part),
+        super(panel, part),
+        subs(panel.scales + part * Lanes::kCount),
+        sub_at(subs) {}
 
   [[gnu::always_inline]] void seek(int64_t block) {
     super.seek(block);
@@ -111,7 +117,10 @@ struct Q2Cursor {
   Lanes::F scales[2], offsets[2];
 
   Q2Cursor(const Panel& panel, int part)
-      : code_cursor(panel, part), super(panel, part), subs(panel.scales + part * Lanes::kCount), sub_at(subs) {}
+      : code_cursor(panel, part),
+        super(panel, part),
+        subs(panel.scales + part * Lanes::kCount),
+        sub_at(subs) {}
 
   [[gnu::always_inline]] void seek(int64_t block) {
     super.seek(block);

@@ -49,7 +49,9 @@ struct SubScale {
 
   SubScale(const Panel& panel, int part)
       : begin(panel.scales + part * Lanes::kCount), supers(panel.offsets + part * Lanes::kCount * 2) {}
-  [[gnu::always_inline]] void load_super() { d = Lanes::load_f16(supers + block / (kSuperCols / kPanelCols) * kPanelRows * 2); }
+  [[gnu::always_inline]] void load_super() {
+    d = Lanes::load_f16(supers + block / (kSuperCols / kPanelCols) * kPanelRows * 2);
+  }
   [[gnu::always_inline]] void seek(int64_t to) {
     block = to;
     load_super();
