@@ -102,7 +102,12 @@ struct Kernel {
       seeing[n++] = &queries[i];
     }
     if (n == 0) return;
-    score_tile(q, n, k_page, args.slot.k_dim, scores);
+    int64_t first = begin[0], last = end[0];
+    for (int i = 1; i < n; ++i) {
+      first = min_of(first, begin[i]);
+      last = max_of(last, end[i]);
+    }
+    score_tile(q, n, k_page, args.slot.k_dim, first, last, scores);
     bool same = true;
     for (int i = 0; i < n; ++i) {
       weigh(*seeing[i], {args.scale, args.softcap}, v_dim(), begin[i], end[i]);

@@ -17,36 +17,40 @@ constexpr int kValueQueries = kWide ? 4 : 2;  // of one register tile
 constexpr int kValueVectors = kWide ? 4 : 2;  // 16 channels each
 constexpr int kPageVectors = kPageTokens / 16;
 
-template <int kQ, typename Element>
+/// kQ queries, 16 * kV keys from first_key.
+template <int kQ, int kV, typename Element>
 inline void score_registers(const float* const* q, const Element* k_page, int64_t k_dim, int64_t first_key,
                             float* const* scores) {
-  V16 sum[kQ][kScoreVectors];
+  V16 sum[kQ][kV];
   for (int i = 0; i < kQ; ++i) {
-    for (int j = 0; j < kScoreVectors; ++j) sum[i][j] = zero();
+    for (int j = 0; j < kV; ++j) sum[i][j] = zero();
   }
   for (int64_t d = 0; d < k_dim; ++d) {
-    V16 k[kScoreVectors];
-    for (int j = 0; j < kScoreVectors; ++j) k[j] = load_cached(k_page + d * kPageTokens + first_key + 16 * j);
+    V16 k[kV];
+    for (int j = 0; j < kV; ++j) k[j] = load_cached(k_page + d * kPageTokens + first_key + 16 * j);
     for (int i = 0; i < kQ; ++i) {
       const V16 x = splat(q[i][d]);
-      for (int j = 0; j < kScoreVectors; ++j) sum[i][j] = fma(x, k[j], sum[i][j]);
+      for (int j = 0; j < kV; ++j) sum[i][j] = fma(x, k[j], sum[i][j]);
     }
   }
   for (int i = 0; i < kQ; ++i) {
-    for (int j = 0; j < kScoreVectors; ++j) store(scores[i] + first_key + 16 * j, sum[i][j]);
+    for (int j = 0; j < kV; ++j) store(scores[i] + first_key + 16 * j, sum[i][j]);
   }
 }
 
-/// scores[i][0..64) = q_i . k for all keys of the page, those not written included. n_q <= kMaxQueries.
+/// scores[i][j] = q_i . k_j for keys [begin, end) of the page, and those that share a vector of 16 with them,
+/// written or not. n_q <= kMaxQueries.
 template <typename Element>
-inline void score_tile(const float* const* q, int n_q, const Element* k_page, int64_t k_dim,
-                       float* const* scores) {
-  for (int64_t key = 0; key < kPageTokens; key += 16 * kScoreVectors) {
-    for (int i = 0; i < n_q; i += kScoreQueries) {
-      with_count<kScoreQueries>(min_of(n_q - i, kScoreQueries), [&](auto count) {
-        score_registers<count.kValue>(q + i, k_page, k_dim, key, scores + i);
-      });
-    }
+inline void score_tile(const float* const* q, int n_q, const Element* k_page, int64_t k_dim, int64_t begin,
+                       int64_t end, float* const* scores) {
+  for (int64_t key = begin / 16 * 16; key < end; key += 16 * kScoreVectors) {
+    with_count<kScoreVectors>((end - key + 15) / 16, [&](auto vectors) {
+      for (int i = 0; i < n_q; i += kScoreQueries) {
+        with_count<kScoreQueries>(min_of(n_q - i, kScoreQueries), [&](auto queries) {
+          score_registers<queries.kValue, vectors.kValue>(q + i, k_page, k_dim, key, scores + i);
+        });
+      }
+    });
   }
 }
 

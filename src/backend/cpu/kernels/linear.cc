@@ -9,6 +9,7 @@
 namespace skua::cpu::SKUA_ISA {
 namespace {
 
+constexpr int64_t kQuantizeGrain = 2048;  // numbers below which a second thread does not pay
 constexpr int64_t kPassTokens =
     4 * kBlockTokens;  // activation rows that stay in cache during a pass of panels
 
@@ -64,7 +65,7 @@ void deal_rows(const Call<LinearArgs>& call, int64_t n_rows, const Fn& fn) {
   for (const LinearPart& part : call.args.parts) quantized = quantized || part.order == WeightOrder::kPanels;
   if (quantized) {
     input.quantized = call.operands[call.args.workspace];
-    call.ranges(input.n, max_of(int64_t{4}, 16384 / input.k),
+    call.ranges(input.n, max_of(int64_t{1}, kQuantizeGrain / input.k),
                 [&](int64_t begin, int64_t end) { input.quantize(begin, end); });
   }
   call.thread_ranges(n_rows, thread_grain(input.k, input.n),
