@@ -76,7 +76,7 @@ std::span<const Command> all_commands() {
              kWhere}),
        bench_command},
       {"perplexity", "[MODEL]", "Measures how well a model foretells a text.", kModelDetails, 1,
-       join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kDocuments, Opt::kJson}, kCompute, kWhere}),
+       join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kDocuments, Opt::kAgainst, Opt::kJson}, kCompute, kWhere}),
        perplexity_command},
       {"synth", "CONFIG", "Makes a checkpoint of random weights.", kSynthDetails, 1,
        join({{Opt::kQuant, Opt::kGroup, Opt::kOut, Opt::kSeed, Opt::kAllowUnknownConfig}, kWhere}),

@@ -27,16 +27,24 @@ struct Score {
   int64_t n_judged = 0;
   int64_t n_left = 0;  // tokens at the end of the text that fill no window
   int64_t n_top1 = 0;  // tokens that the model thought likeliest
+  std::vector<int32_t> likeliest;
+
+  double mean() const { return nll / static_cast<double>(n_judged); }
+  double perplexity() const { return std::exp(mean()); }
 };
+
+double share(int64_t part, int64_t whole) { return static_cast<double>(part) / static_cast<double>(whole); }
 
 /// Adds minus the logarithm of the probability of `next` under one row of logits.
 void judge(std::span<const float> logits, int32_t next, Score& score) {
-  const float top = *std::max_element(logits.begin(), logits.end());
+  const auto best = std::max_element(logits.begin(), logits.end());
+  const float top = *best;
   double sum = 0;
   for (float logit : logits) sum += exact_exp(static_cast<double>(logit) - top);
   const double chosen = logits[static_cast<size_t>(next)];
   score.nll += std::log(sum) - (chosen - top);
   score.n_top1 += logits[static_cast<size_t>(next)] == top ? 1 : 0;
+  score.likeliest.push_back(static_cast<int32_t>(best - logits.begin()));
   ++score.n_judged;
 }
 
@@ -110,6 +118,74 @@ Result<Score> score_ids(Engine& engine, const std::vector<int32_t>& ids, size_t 
   return score;
 }
 
+/// One model under one arithmetic.
+struct Reading {
+  std::string backend;
+  Score score;
+};
+
+Result<Reading> read_with(const CommandInput& input, const std::string& text, const std::string& compute) {
+  const OptionValues& options = input.options;
+  EngineOptions wanted = engine_options(options);
+  wanted.compute = compute;
+  wanted.context = static_cast<int32_t>(options.integer(Opt::kWindow));
+  wanted.prefill_chunk = options.text(Opt::kMlaPrefill) == "fast" ? kLongStepTokens : kStepTokens;
+  const std::string model = input.arguments.empty() ? options.text(Opt::kModel) : input.arguments[0];
+  SKUA_ASSIGN_OR_RETURN(const auto engine, load_engine(options, model, wanted));
+  const Parts parts = options.flag(Opt::kDocuments) ? Parts::kDocuments : Parts::kOne;
+  SKUA_ASSIGN_OR_RETURN(const std::vector<int32_t> ids, encode_text(*engine, text, parts));
+  SKUA_ASSIGN_OR_RETURN(Score score, score_ids(*engine, ids, static_cast<size_t>(wanted.context)));
+  report_latents(*engine);
+  warn_of_saturation(*engine);
+  return Reading{engine->backend_description(), std::move(score)};
+}
+
+/// Tokens for which both think the same one likeliest.
+int64_t n_agreeing(const Score& a, const Score& b) {
+  int64_t n = 0;
+  for (size_t i = 0; i < a.likeliest.size(); ++i) n += a.likeliest[i] == b.likeliest[i] ? 1 : 0;
+  return n;
+}
+
+Json json_of(const Reading& reading, const Reading* against, int64_t window) {
+  const Score& score = reading.score;
+  Json out = Json::object();
+  out.set("perplexity", score.perplexity());
+  out.set("nll_per_token", score.mean());
+  out.set("n_tokens", score.n_judged);
+  out.set("n_tokens_left", score.n_left);
+  out.set("top1", share(score.n_top1, score.n_judged));
+  out.set("window", window);
+  out.set("backend", reading.backend);
+  if (against == nullptr) return out;
+  Json other = json_of(*against, nullptr, window);
+  other.set("loss", score.perplexity() / against->score.perplexity() - 1);
+  other.set("agreement", share(n_agreeing(score, against->score), score.n_judged));
+  out.set("against", std::move(other));
+  return out;
+}
+
+std::string text_of(const Reading& reading, const Reading* against, int64_t window) {
+  const Score& score = reading.score;
+  char line[400];
+  std::snprintf(
+      line, sizeof(line),
+      "perplexity %.4f over %lld tokens, windows of %lld (the last %lld fill none); likeliest token "
+      "right %.2f %%\n",
+      score.perplexity(), static_cast<long long>(score.n_judged), static_cast<long long>(window),
+      static_cast<long long>(score.n_left), 100 * share(score.n_top1, score.n_judged));
+  std::string out = line;
+  if (against == nullptr) return out;
+  const Score& other = against->score;
+  std::snprintf(
+      line, sizeof(line),
+      "against %s: perplexity %.4f, loss %+.4f %%; the same token likeliest at %.2f %%; theirs right "
+      "%.2f %%\n",
+      against->backend.c_str(), other.perplexity(), 100 * (score.perplexity() / other.perplexity() - 1),
+      100 * share(n_agreeing(score, other), score.n_judged), 100 * share(other.n_top1, other.n_judged));
+  return out + line;
+}
+
 }  // namespace
 
 Exit perplexity_command(const CommandInput& input) {
@@ -118,40 +194,16 @@ Exit perplexity_command(const CommandInput& input) {
   if (!text.ok()) return fail(text.status());
   const Status utf8 = check_utf8(*text, "the text");
   if (!utf8.ok()) return fail_input(utf8);
-  EngineOptions wanted = engine_options(options);
-  const auto window = static_cast<int32_t>(options.integer(Opt::kWindow));
-  wanted.context = window;
-  wanted.prefill_chunk = options.text(Opt::kMlaPrefill) == "fast" ? kLongStepTokens : kStepTokens;
-  const std::string model = input.arguments.empty() ? options.text(Opt::kModel) : input.arguments[0];
-  auto engine = load_engine(options, model, wanted);
-  if (!engine.ok()) return fail(engine.status());
-  const auto ids =
-      encode_text(**engine, *text, options.flag(Opt::kDocuments) ? Parts::kDocuments : Parts::kOne);
-  if (!ids.ok()) return fail(ids.status());
-  const auto score = score_ids(**engine, *ids, static_cast<size_t>(window));
-  if (!score.ok()) return fail(score.status());
-  report_latents(**engine);
-  warn_of_saturation(**engine);
-  const double mean = score->nll / static_cast<double>(score->n_judged);
-  const double top1 = static_cast<double>(score->n_top1) / static_cast<double>(score->n_judged);
-  if (options.flag(Opt::kJson)) {
-    Json out = Json::object();
-    out.set("perplexity", std::exp(mean));
-    out.set("nll_per_token", mean);
-    out.set("n_tokens", score->n_judged);
-    out.set("n_tokens_left", score->n_left);
-    out.set("top1", top1);
-    out.set("window", window);
-    out.set("backend", (*engine)->backend_description());
-    return print_and_exit(out.dump() + "\n");
-  }
-  char line[200];
-  std::snprintf(line, sizeof(line),
-                "perplexity %.4f over %lld tokens, windows of %d (the last %lld fill none); likeliest token "
-                "right %.2f %%\n",
-                std::exp(mean), static_cast<long long>(score->n_judged), window,
-                static_cast<long long>(score->n_left), 100 * top1);
-  return print_and_exit(line);
+  const auto reading = read_with(input, *text, options.text(Opt::kCompute));
+  if (!reading.ok()) return fail(reading.status());
+  Result<Reading> other = Reading{};
+  const std::string against = options.text(Opt::kAgainst);
+  if (against != "none") other = read_with(input, *text, against);
+  if (!other.ok()) return fail(other.status());
+  const Reading* compared = against == "none" ? nullptr : &*other;
+  const int64_t window = options.integer(Opt::kWindow);
+  if (options.flag(Opt::kJson)) return print_and_exit(json_of(*reading, compared, window).dump() + "\n");
+  return print_and_exit(text_of(*reading, compared, window));
 }
 
 }  // namespace skua

@@ -62,6 +62,7 @@ enum class Opt : uint8_t {
   kFile,
   kWindow,
   kDocuments,
+  kAgainst,
   kQuant,
   kGroup,
   kOut,

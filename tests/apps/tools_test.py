@@ -113,6 +113,16 @@ class Perplexity(ProgramTest):
         self.assertNotEqual(self.judged("\n\n".join(parts), "--documents")["perplexity"],
                             self.judged("\n\n".join(parts))["perplexity"])
 
+    def test_against_another_arithmetic(self):
+        words = "one two three four five six seven eight nine ten " * 3
+        f32, native = self.judged(words, "--compute", "f32"), self.judged(words, "--compute", "native")
+        both = self.judged(words, "--compute", "native", "--against", "f32")
+        self.assertEqual((both["perplexity"], both["against"]["perplexity"]), (native["perplexity"], f32["perplexity"]))
+        self.assertAlmostEqual(both["against"]["loss"], native["perplexity"] / f32["perplexity"] - 1, places=12)
+        self.assertTrue(0 < both["against"]["agreement"] <= 1)
+        self.assertEqual(self.judged(words, "--against", "native", "--compute", "native")["against"]["agreement"], 1)
+        self.assertNotIn("against", f32)
+
 
 class Tokenize(ProgramTest):
     def test_json(self):

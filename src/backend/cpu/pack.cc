@@ -139,7 +139,7 @@ int64_t first_bad_column(const EncodedMatrix& source, int64_t row) {
   return -1;
 }
 
-/// Formats that `auto` runs in panels: those judged, with a loss in perplexity against kF32 below 0.1 %
+/// Formats that `auto` runs in panels: those judged, with a loss in perplexity against kF32 below 0.5 %
 /// (docs/checkpoints.md). A format that is added waits here until it was judged too.
 static bool passed_the_gate(const Format& format) {
   switch (format.kind) {
