@@ -21,6 +21,14 @@ Json array_of(const Items& items) {
   return out;
 }
 
+/// Architectures of GGUF files that hold the family's models.
+std::vector<std::string_view> gguf_archs(const Family& family) {
+  std::vector<std::string_view> out;
+  for (const std::string_view arch : {family.gguf_arch, family.gguf_names.also, family.gguf_names.read_as})
+    if (!arch.empty()) out.push_back(arch);
+  return out;
+}
+
 std::string as_json(const std::vector<FamilyFacts>& all) {
   Json out = Json::array();
   for (const FamilyFacts& facts : all) {
@@ -35,8 +43,7 @@ std::string as_json(const std::vector<FamilyFacts>& all) {
     }
     entry.set("runs", std::move(runs));
     entry.set("missing", std::move(missing));
-    const std::string_view gguf = facts.family->gguf_arch;
-    entry.set("gguf", gguf.empty() ? Json() : Json(std::string(gguf)));
+    entry.set("gguf", array_of(gguf_archs(*facts.family)));
     entry.set("golden", array_of(facts.goldens));
     out.push_back(std::move(entry));
   }
@@ -67,9 +74,8 @@ std::string as_table(const std::vector<FamilyFacts>& all) {
       const auto at = facts.missing.find(way);
       return at == facts.missing.end() ? "?" : at->second.empty() ? "yes" : "no";
     };
-    const std::string_view gguf = facts.family->gguf_arch;
     rows.push_back({joined(facts.family->model_types), joined(facts.kinds), says("ref"), says("cpu f32"),
-                    says("cpu native"), gguf.empty() ? "-" : std::string(gguf), joined(facts.goldens)});
+                    says("cpu native"), joined(gguf_archs(*facts.family)), joined(facts.goldens)});
   }
   return table_of(rows);
 }

@@ -15,6 +15,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
   spec.config = read_decoder_config(config, {.eps = 1e-5, .head_dim = 128});
+  config.require({"num_dense_layers", "num_shared_experts"});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");

@@ -196,6 +196,22 @@ void ConfigReader::must_equal(std::initializer_list<std::string_view> keys, int6
   for (const std::string_view key : keys) must_be(key, Json(count));
 }
 
+void ConfigReader::require(std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys) require_one({key});
+}
+
+void ConfigReader::require_one(std::initializer_list<std::string_view> keys) {
+  if (says(kGgufConfig) || !missing_.ok()) return;
+  std::string names;
+  for (const std::string_view key : keys) {
+    if (says(key)) return;
+    names += (names.empty() ? "\"" : " or \"") + std::string(key) + "\"";
+  }
+  missing_ = invalid_argument("[model] " + where_ + " lacks " + names +
+                              "; there is no default that fits every model of this type: add what the model "
+                              "was trained with");
+}
+
 void ConfigReader::ignore(std::initializer_list<std::string_view> keys) {
   for (std::string_view key : keys) seen_.emplace(key);
 }
@@ -206,6 +222,7 @@ void ConfigReader::fail(Status status) {
 
 Status ConfigReader::finish(ConfigPolicy policy) const {
   SKUA_RETURN_IF_ERROR(status_);
+  SKUA_RETURN_IF_ERROR(missing_);
   if (policy == ConfigPolicy::kAllowUnknown) return ok_status();
   std::string unknown;
   for (const auto& [key, value] : config_.members()) {

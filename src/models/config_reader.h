@@ -58,6 +58,17 @@ class ConfigReader {
   /// Other names of a count that is read: where they are there they must say the same.
   void must_equal(std::initializer_list<std::string_view> keys, int64_t count);
 
+  /// Whether the key is there, be it null: where the reference takes a value of its own for a missing one.
+  bool says(std::string_view key) const { return config_.find(key) != nullptr; }
+
+  /// Refuses a config that leaves one of the keys out: the reference takes a number of its own then, which is
+  /// hardly the model's. Null may be said. GGUF files, whose converters leave out what is none, may lack
+  /// them.
+  void require(std::initializer_list<std::string_view> keys);
+
+  /// The same for keys of which one is enough.
+  void require_one(std::initializer_list<std::string_view> keys);
+
   /// Marks keys as known to be without influence on the maths.
   void ignore(std::initializer_list<std::string_view> keys);
 
@@ -73,6 +84,7 @@ class ConfigReader {
   std::string where_;
   std::set<std::string, std::less<>> seen_;
   Status status_;
+  Status missing_;  // of a key that must be said; errors of values are told first
 };
 
 }  // namespace skua

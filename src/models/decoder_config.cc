@@ -15,14 +15,16 @@ DecoderConfig read_decoder_config(ConfigReader& config, const DecoderDefaults& d
   info.d_ff = defaults.d_ff > 0 ? config.count_or("intermediate_size", defaults.d_ff)
                                 : config.count("intermediate_size");
   info.n_heads = config.count("num_attention_heads");
-  info.n_kv_heads = config.count_or("num_key_value_heads", info.n_heads);
+  const bool own_defaults = !config.says(kGgufConfig);
+  const bool kv_default = own_defaults && defaults.n_kv_heads > 0 && !config.says("num_key_value_heads");
+  info.n_kv_heads = config.count_or("num_key_value_heads", kv_default ? defaults.n_kv_heads : info.n_heads);
   if (info.n_heads % info.n_kv_heads != 0) {
     config.fail(invalid_argument("[model] config.json: num_attention_heads " + std::to_string(info.n_heads) +
                                  " is no multiple of num_key_value_heads " +
                                  std::to_string(info.n_kv_heads)));
   }
   auto head_dim = config.maybe_count("head_dim");
-  if (!head_dim && defaults.head_dim > 0) head_dim = defaults.head_dim;
+  if (!head_dim && own_defaults && defaults.head_dim > 0) head_dim = defaults.head_dim;
   if (!head_dim && info.d_model % info.n_heads != 0) {
     config.fail(invalid_argument("[model] config.json: no head_dim, and hidden_size " +
                                  std::to_string(info.d_model) + " is not a multiple of num_attention_heads " +

@@ -14,15 +14,16 @@ struct DecoderConfig {
   std::vector<int32_t> windows;  // per layer; 0 = full attention
 };
 
-/// What a family takes for keys that a config leaves out; 0 = see read_decoder_config.
+/// What a family takes for keys that a config leaves out, as its reference does; 0 = see read_decoder_config.
 struct DecoderDefaults {
   double eps = 1e-6;
   int32_t head_dim = 0;
   int32_t d_ff = 0;
+  int32_t n_kv_heads = 0;
 };
 
 /// Reads model_type, sizes, norm eps, tying and token ids. head_dim defaults to d_model / heads; kv heads to
-/// heads; intermediate_size must be there.
+/// heads; intermediate_size must be there. Configs from GGUF files know no other defaults.
 DecoderConfig read_decoder_config(ConfigReader& config, const DecoderDefaults& defaults = {});
 
 /// Names of the sizes in configs older than the common ones.

@@ -3,8 +3,6 @@
 #include "models/families.h"
 #include "models/mla.h"
 #include "models/mla_gguf.h"
-#include "models/moe.h"
-#include "models/rope_scaling.h"
 
 namespace skua {
 namespace {
@@ -12,13 +10,7 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
-  const ModelInfo& info = spec.config.info;
-  spec.config.tied = config.flag_or("tie_word_embeddings", false);
-  spec.act = read_act(config, "hidden_act", "silu");
-  config.must_be("scoring_func", Json("sigmoid"));
-  config.must_be("topk_method", Json("noaux_tc"));
-  MlaSpec mla = read_mla(config, info.d_model, info.n_heads);
+  MlaSpec mla = read_deepseek_v3(config, spec);
   return finish_sigmoid_mla(config, policy, std::move(spec), mla,
                             {.default_scale = 2.5, .default_groups = 8, .default_top_groups = 4});
 }

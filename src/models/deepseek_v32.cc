@@ -5,8 +5,7 @@
 // configuration_deepseek_v32.py (5.17), mlx-lm models/deepseek_v32.py (0.32), arXiv:2512.02556.
 #include "models/families.h"
 #include "models/mla.h"
-#include "models/moe.h"
-#include "models/rope_scaling.h"
+#include "models/mla_gguf.h"
 
 namespace skua {
 namespace {
@@ -14,13 +13,7 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
-  const ModelInfo& info = spec.config.info;
-  spec.config.tied = config.flag_or("tie_word_embeddings", false);
-  spec.act = read_act(config, "hidden_act", "silu");
-  config.must_be("scoring_func", Json("sigmoid"));
-  config.must_be("topk_method", Json("noaux_tc"));
-  MlaSpec mla = read_mla(config, info.d_model, info.n_heads);
+  MlaSpec mla = read_deepseek_v3(config, spec);
   mla.index = read_mla_index(config, mla);
   if (const Json* types = config.raw("layer_types"); types != nullptr && types->is_array()) {
     for (const Json& type : types->items()) {
@@ -38,6 +31,12 @@ constexpr std::string_view kTypes[] = {"deepseek_v32"};
 }  // namespace
 
 extern const Family kDeepSeekV32;
-const Family kDeepSeekV32{"deepseek_v32", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kDeepSeekV32{"deepseek_v32",
+                          kTypes,
+                          "deepseek32",
+                          GgufRows::kPlain,
+                          &parse,
+                          &adjust_mla,
+                          {.tensors = kMlaGgufTensors, .keys = kMlaGgufKeys}};
 
 }  // namespace skua

@@ -10,7 +10,7 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.eps = 1e-5});
+  spec.config = read_decoder_config(config, {.eps = 1e-5, .head_dim = 128, .n_kv_heads = 2});
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = spec.o_bias = spec.mlp_bias = config.flag_or("use_bias", false);

@@ -10,7 +10,7 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.eps = 1e-5});
+  spec.config = read_decoder_config(config, {.eps = 1e-5, .n_kv_heads = 32});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   spec.norms = {"", "post_attention_layernorm", "", "post_feedforward_layernorm"};

@@ -24,7 +24,8 @@ void check_expert_layers(ConfigReader& config, const std::vector<char>& sparse) 
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.eps = 1e-5});
+  spec.config = read_decoder_config(config, {.eps = 1e-5, .n_kv_heads = 32});
+  config.require({"num_shared_experts"});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qk_norm = true;

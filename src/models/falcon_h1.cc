@@ -86,7 +86,7 @@ void set_mixer(PreNormSpec& spec, const Mamba2Block& scan, const Factors& f) {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.eps = 1e-5});
+  spec.config = read_decoder_config(config, {.eps = 1e-5, .n_kv_heads = 8});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");

@@ -51,7 +51,8 @@ struct GgufNames {
   /// Lists of the metadata with a number for each layer: "xielu.beta" -> "mlp.act_fn.beta", a vector of one.
   std::span<const GgufName> lists = {};
   std::string_view layers = "model.layers.";
-  std::string_view also = {};  // another architecture with the same names
+  std::string_view also = {};     // another architecture with the same names
+  std::string_view read_as = {};  // the architecture of files that another family reads: for display
   /// As Family::adjust_gguf, for what the tensors say; comes before it.
   Status (*adjust)(const Checkpoint& file, Json& config) = nullptr;
   /// Whether the file is this family's, where several share an architecture; nullptr = all are.

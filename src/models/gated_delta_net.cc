@@ -112,7 +112,8 @@ ValueId gated_delta_block(GraphBuilder& b, const GatedDeltaBlock& block, ValueId
 }
 
 void read_gated_delta(ConfigReader& config, DeltaProjections projections, PreNormSpec& spec) {
-  spec.config = read_decoder_config(config);
+  const bool dense = config.text_or("model_type", "") == "qwen3_5_text";
+  spec.config = read_decoder_config(config, {.head_dim = 256, .n_kv_heads = dense ? 4 : 2});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");

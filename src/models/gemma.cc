@@ -12,7 +12,7 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.head_dim = 256, .n_kv_heads = 16});
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   // "gelu" of the first configs meant the tanh form, which the weights were trained with.
   const std::string act =

@@ -1,6 +1,6 @@
 // Gemma 2 and VaultGemma: every second layer slides, scores and logits are capped; Gemma 2 has norms after
-// its blocks too. Sources: transformers modeling_gemma2.py, modeling_vaultgemma.py and their configurations
-// (5.17); arXiv:2408.00118.
+// its blocks too. llama.cpp has no architecture for VaultGemma. Sources: transformers modeling_gemma2.py,
+// modeling_vaultgemma.py and their configurations (5.17); arXiv:2408.00118.
 #include <cmath>
 
 #include "models/families.h"
@@ -14,7 +14,7 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.head_dim = 256, .n_kv_heads = 4});
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.act = read_act(config, "hidden_activation", "gelu_pytorch_tanh");
   config.must_be("attention_bias", Json(false));

@@ -44,7 +44,7 @@ class Gemma3n final : public Model {
       first.set("intermediate_size", d_ff->items()[0]);
     ConfigReader config(first), original(json);
     DecoderConfig& c = model->config_;
-    c = read_decoder_config(config);
+    c = read_decoder_config(config, {.head_dim = 256, .n_kv_heads = 2});
     c.tied = config.flag_or("tie_word_embeddings", true);
     const size_t n_layers = c.windows.size();
     for (double size : read_per_layer(original, "intermediate_size", n_layers, {})) {

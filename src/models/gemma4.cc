@@ -59,7 +59,7 @@ class Gemma4 final : public Model {
     auto model = std::make_unique<Gemma4>();
     ConfigReader config(json);
     DecoderConfig& c = model->config_;
-    c = read_decoder_config(config);
+    c = read_decoder_config(config, {.head_dim = 256, .n_kv_heads = 4});
     c.tied = config.flag_or("tie_word_embeddings", true);
     model->act_ = read_act(config, "hidden_activation", "gelu_pytorch_tanh");
     model->attention_bias_ = config.flag_or("attention_bias", false);

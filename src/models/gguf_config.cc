@@ -156,6 +156,10 @@ Result<Json> converted(std::string_view key, const Json& value, const Json& conf
     Json types = Json::array();
     for (const Json& slides : value.items()) {
       if (static_cast<int64_t>(types.size()) == gguf_layer_count(config)) break;
+      if (!slides.is_bool()) {
+        return invalid_argument("[gguf] attention.sliding_window_pattern holds " +
+                                slides.dump().substr(0, 40) + ", expected true or false");
+      }
       types.push_back(Json(slides == Json(true) ? "sliding_attention" : "full_attention"));
     }
     return types;
@@ -227,6 +231,15 @@ Status check_sizes(const Json& metadata, const Family& family, const Json& confi
   return ok_status();
 }
 
+/// A count that a file states for each layer, if all are alike: that one; else the value itself.
+const Json& uniform(const Json& value) {
+  if (!value.is_array() || value.size() == 0) return value;
+  const Json& first = value.items()[0];
+  const bool alike =
+      std::all_of(value.items().begin(), value.items().end(), [&](const Json& v) { return v == first; });
+  return alike ? first : value;
+}
+
 }  // namespace
 
 std::string_view find_name(std::span<const GgufName> table, std::string_view name) {
@@ -251,7 +264,7 @@ Result<Json> gguf_config(const Checkpoint& file, const Family& family, ConfigPol
     const std::string full = arch + "." + std::string(key.gguf);
     if (names_key(family, key.gguf)) continue;
     seen.insert(full);
-    if (const Json* value = metadata.find(full)) config.set(std::string(key.transformers), *value);
+    if (const Json* value = metadata.find(full)) config.set(std::string(key.transformers), uniform(*value));
   }
   SKUA_RETURN_IF_ERROR(add_rope(file, arch, seen, config));
   add_token_ids(metadata, config);

@@ -98,6 +98,26 @@ Status set_layer_types(const Json& metadata, std::string_view key, std::string_v
   return ok_status();
 }
 
+Status adjust_granite(const Json& metadata, Json& config) {
+  const std::string arch = metadata.find("general.architecture")->as_string();
+  const Json* rotates = metadata.find(arch + ".rope.scaling.finetuned");
+  if (rotates != nullptr && *rotates != Json(true))
+    return unsupported("[gguf] " + arch + ".rope.scaling.finetuned is " + rotates->dump().substr(0, 40) +
+                       ": layers without rotation are not handled for this architecture");
+  for (const char* key : {".expert_count", ".expert_used_count"}) {
+    const Json* count = metadata.find(arch + key);
+    if (count != nullptr && *count != Json(0))
+      return unsupported("[gguf] " + arch + key + " is " + count->dump().substr(0, 40) +
+                         "; this architecture has no experts");
+  }
+  const Json* shared = metadata.find(arch + ".expert_shared_feed_forward_length");
+  const Json* width = config.find("intermediate_size");
+  if (shared != nullptr && (width == nullptr || *shared != *width))
+    return unsupported("[gguf] " + arch + ".expert_shared_feed_forward_length is " +
+                       shared->dump().substr(0, 40) + ", expected feed_forward_length");
+  return ok_status();
+}
+
 Status set_gemma_query_scale(Json& config, int64_t largest_n_layers) {
   const Json* layers = config.find("num_hidden_layers");
   const Json* head_dim = config.find("head_dim");

@@ -52,10 +52,46 @@ Status set_layer_types(const Json& metadata, std::string_view key, std::string_v
 /// gemma3.cpp (facts).
 Status set_gemma_query_scale(Json& config, int64_t largest_n_layers);
 
+/// Converters make Granite 4 models without Mamba layers into files of Granite's first architectures; the
+/// sizes of mixers that are not there stay. Refuses what would change the maths: layers that do not rotate,
+/// experts where the family has none. Source: llama.cpp's conversion/granite.py (facts).
+Status adjust_granite(const Json& metadata, Json& config);
+inline constexpr GgufName kNoMixerGgufKeys[] = {
+    {"expert_count", ""},       {"expert_used_count", ""},
+    {"ssm.conv_kernel", ""},    {"ssm.state_size", ""},
+    {"ssm.group_count", ""},    {"ssm.inner_size", ""},
+    {"ssm.time_step_rank", ""}, {"expert_shared_feed_forward_length", ""}};
+
 /// What converters change in the mixers of Mamba-2.
 inline constexpr GgufChange kMamba2GgufChanges[] = {{"ssm_a", GgufValues::kLogVector},
                                                     {"ssm_d", GgufValues::kVector},
                                                     {"ssm_norm.weight", GgufValues::kVector}};
+
+/// Tensors of families whose layers are one mixer each (Mamba-2, Nemotron-H).
+inline constexpr GgufName kMixerGgufTensors[] = {{"token_embd", "backbone.embeddings"},
+                                                 {"output_norm", "backbone.norm_f"},
+                                                 {"attn_norm", "norm"},
+                                                 {"attn_q", "mixer.q_proj"},
+                                                 {"attn_k", "mixer.k_proj"},
+                                                 {"attn_v", "mixer.v_proj"},
+                                                 {"attn_output", "mixer.o_proj"},
+                                                 {"ffn_up", "mixer.up_proj"},
+                                                 {"ffn_down", "mixer.down_proj"},
+                                                 {"ffn_gate_inp", "mixer.gate"},
+                                                 {"exp_probs_b.bias", "mixer.gate.e_score_correction_bias"},
+                                                 {"ffn_up_exps", "mixer.experts.up_proj"},
+                                                 {"ffn_down_exps", "mixer.experts.down_proj"},
+                                                 {"ffn_up_shexp", "mixer.shared_experts.up_proj"},
+                                                 {"ffn_down_shexp", "mixer.shared_experts.down_proj"},
+                                                 {"ffn_latent_down", "mixer.fc1_latent_proj"},
+                                                 {"ffn_latent_up", "mixer.fc2_latent_proj"},
+                                                 {"ssm_in", "mixer.in_proj"},
+                                                 {"ssm_conv1d", "mixer.conv1d"},
+                                                 {"ssm_dt.bias", "mixer.dt_bias"},
+                                                 {"ssm_a", "mixer.A_log"},
+                                                 {"ssm_d", "mixer.D"},
+                                                 {"ssm_norm", "mixer.norm"},
+                                                 {"ssm_out", "mixer.out_proj"}};
 
 /// Sets the width of a head and, if `expand` is not empty, how much wider the mixer is than the model, from
 /// ssm.inner_size. More than one group is refused: files do not say whether their norm goes over all groups

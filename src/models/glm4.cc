@@ -10,10 +10,10 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.eps = 1.5625e-07});
+  spec.config = read_decoder_config(config, {.eps = 1.5625e-7, .head_dim = 128, .n_kv_heads = 2});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
-  spec.qkv_bias = config.flag_or("attention_bias", false);
+  spec.qkv_bias = config.flag_or("attention_bias", true);
   spec.norms = {"input_layernorm", "post_self_attn_layernorm", "post_attention_layernorm",
                 "post_mlp_layernorm"};
   spec.adjust_attention = [](AttentionBlock& block) { block.rope_style = RopeStyle::kInterleaved; };

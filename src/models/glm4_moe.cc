@@ -11,7 +11,8 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.eps = 1e-5});
+  spec.config = read_decoder_config(config, {.eps = 1e-5, .n_kv_heads = 8});
+  config.require({"first_k_dense_replace", "n_shared_experts"});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = config.flag_or("attention_bias", false);

@@ -12,6 +12,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
   spec.config = read_decoder_config(config, {.eps = 1e-5});
+  config.require({"n_shared_experts", "q_lora_rank"});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
@@ -25,6 +26,7 @@ constexpr std::string_view kTypes[] = {"glm4_moe_lite"};
 }  // namespace
 
 extern const Family kGlm4MoeLite;
-const Family kGlm4MoeLite{"glm4_moe_lite", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kGlm4MoeLite{"glm4_moe_lite",         kTypes, "", GgufRows::kPlain, &parse, nullptr,
+                          {.read_as = "deepseek2"}};
 
 }  // namespace skua

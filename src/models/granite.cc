@@ -1,6 +1,7 @@
 // Granite 3 dense: Llama with fixed factors on embeddings, scores, residuals and logits.
 // Sources: transformers modeling_granite.py and configuration_granite.py (5.17).
 #include "models/families.h"
+#include "models/gguf_values.h"
 #include "models/pre_norm_decoder.h"
 #include "models/rope_scaling.h"
 
@@ -23,7 +24,12 @@ constexpr std::string_view kTypes[] = {"granite"};
 }  // namespace
 
 extern const Family kGranite;
-const Family kGranite{
-    "granite", kTypes, "granite", GgufRows::kInterleavedQk, &parse, nullptr, {.flags = kGgufMlpBias}};
+const Family kGranite{"granite",
+                      kTypes,
+                      "granite",
+                      GgufRows::kInterleavedQk,
+                      &parse,
+                      &adjust_granite,
+                      {.keys = kNoMixerGgufKeys, .flags = kGgufMlpBias}};
 
 }  // namespace skua

@@ -16,18 +16,10 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
   read_multipliers(config, spec);
-  DeepSeekMoe mix;
-  MoeBlock& moe = mix.block;
-  moe.d_model = spec.config.info.d_model;
-  moe.d_ff = spec.config.info.d_ff;
-  moe.n_experts = config.count_or("num_local_experts", 8);
-  moe.act = spec.act;
-  moe.router.top_k = config.count_or("num_experts_per_tok", 2);
-  moe.router.normalize = MoeRouter::Normalize::kYes;  // softmax over the chosen is the chosen part of softmax
-  moe.names.router = "router.layer";
-  moe.names.all_gate_up = "input_linear.weight";
-  moe.names.all_down = "output_linear.weight";
-  config.ignore({"output_router_logits", "router_aux_loss_coef", "moe_intermediate_size"});
+  DeepSeekMoe mix = read_plain_mixture(config, spec.config.info, spec.act);
+  mix.block.names.router = "router.layer";
+  mix.block.names.all_gate_up = "input_linear.weight";
+  mix.block.names.all_down = "output_linear.weight";
   spec.feed_forward = mixture(mix, "block_sparse_moe");
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
@@ -37,11 +29,7 @@ constexpr GgufName kGgufTensors[] = {{"ffn_gate_inp", "block_sparse_moe.router.l
                                      {"ffn_gate_exps", "block_sparse_moe.experts.gate_proj"},
                                      {"ffn_up_exps", "block_sparse_moe.experts.up_proj"},
                                      {"ffn_down_exps", "block_sparse_moe.experts.down_proj"}};
-constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"},
-                                  {"attention.scale", "attention_multiplier"},
-                                  {"embedding_scale", "embedding_multiplier"},
-                                  {"residual_scale", "residual_multiplier"},
-                                  {"logit_scale", "logits_scaling"}};
+constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"}};
 
 }  // namespace
 

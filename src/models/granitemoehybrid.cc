@@ -43,6 +43,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
   spec.config = read_decoder_config(config);
+  config.require({"num_local_experts"});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
@@ -113,18 +114,11 @@ constexpr GgufName kGgufTensors[] = {{"ffn_gate_inp", "block_sparse_moe.router.l
                                      {"ssm_d", "mamba.D"},
                                      {"ssm_norm", "mamba.norm"},
                                      {"ssm_out", "mamba.out_proj"}};
-constexpr GgufName kGgufKeys[] = {{"expert_count", "num_local_experts"},
-                                  {"expert_shared_feed_forward_length", "shared_intermediate_size"},
-                                  {"attention.head_count_kv", ""},
-                                  {"attention.scale", "attention_multiplier"},
-                                  {"embedding_scale", "embedding_multiplier"},
-                                  {"residual_scale", "residual_multiplier"},
-                                  {"logit_scale", "logits_scaling"},
-                                  {"ssm.time_step_rank", "mamba_n_heads"},
-                                  {"ssm.group_count", "mamba_n_groups"},
-                                  {"ssm.state_size", "mamba_d_state"},
-                                  {"ssm.conv_kernel", "mamba_d_conv"},
-                                  {"ssm.inner_size", ""}};
+constexpr GgufName kGgufKeys[] = {
+    {"expert_count", "num_local_experts"}, {"expert_shared_feed_forward_length", "shared_intermediate_size"},
+    {"attention.head_count_kv", ""},       {"ssm.time_step_rank", "mamba_n_heads"},
+    {"ssm.group_count", "mamba_n_groups"}, {"ssm.state_size", "mamba_d_state"},
+    {"ssm.conv_kernel", "mamba_d_conv"},   {"ssm.inner_size", ""}};
 constexpr GgufName kGgufFlags[] = {{"blk.0.ssm_conv1d.bias", "mamba_conv_bias"}};
 
 }  // namespace

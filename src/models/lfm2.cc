@@ -54,18 +54,6 @@ Status adjust(const Json& metadata, Json& config) {
   return set_layer_types(metadata, "layer_types", "conv", "full_attention", config);
 }
 
-constexpr GgufName kGgufTensors[] = {{"token_embd_norm", "model.embedding_norm"},
-                                     {"attn_norm", "operator_norm"},
-                                     {"ffn_norm", "ffn_norm"},
-                                     {"attn_output", "self_attn.out_proj"},
-                                     {"attn_q_norm", "self_attn.q_layernorm"},
-                                     {"attn_k_norm", "self_attn.k_layernorm"},
-                                     {"shortconv.conv", "conv.conv"},
-                                     {"shortconv.in_proj", "conv.in_proj"},
-                                     {"shortconv.out_proj", "conv.out_proj"},
-                                     {"ffn_gate", "feed_forward.w1"},
-                                     {"ffn_up", "feed_forward.w3"},
-                                     {"ffn_down", "feed_forward.w2"}};
 constexpr GgufName kGgufKeys[] = {{"attention.head_count_kv", ""},
                                   {"shortconv.l_cache", "conv_L_cache"},
                                   {"attention.layer_norm_rms_epsilon", "norm_eps"}};
@@ -73,6 +61,6 @@ constexpr GgufName kGgufKeys[] = {{"attention.head_count_kv", ""},
 }  // namespace
 
 extern const Family kLfm2;
-const Family kLfm2{"lfm2", kTypes, "lfm2", GgufRows::kPlain, &parse, &adjust, {kGgufTensors, kGgufKeys}};
+const Family kLfm2{"lfm2", kTypes, "lfm2", GgufRows::kPlain, &parse, &adjust, {kLfm2GgufTensors, kGgufKeys}};
 
 }  // namespace skua

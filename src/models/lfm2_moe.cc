@@ -48,23 +48,6 @@ Status adjust(const Json& metadata, Json& config) {
   return set_layer_types(metadata, "layer_types", "conv", "full_attention", config);
 }
 
-constexpr GgufName kGgufTensors[] = {{"token_embd_norm", "model.embedding_norm"},
-                                     {"attn_norm", "operator_norm"},
-                                     {"ffn_norm", "ffn_norm"},
-                                     {"attn_output", "self_attn.out_proj"},
-                                     {"attn_q_norm", "self_attn.q_layernorm"},
-                                     {"attn_k_norm", "self_attn.k_layernorm"},
-                                     {"shortconv.conv", "conv.conv"},
-                                     {"shortconv.in_proj", "conv.in_proj"},
-                                     {"shortconv.out_proj", "conv.out_proj"},
-                                     {"ffn_gate", "feed_forward.w1"},
-                                     {"ffn_up", "feed_forward.w3"},
-                                     {"ffn_down", "feed_forward.w2"},
-                                     {"ffn_gate_inp", "feed_forward.gate"},
-                                     {"exp_probs_b.bias", "feed_forward.expert_bias"},
-                                     {"ffn_gate_exps", "feed_forward.experts.gate_proj"},
-                                     {"ffn_up_exps", "feed_forward.experts.up_proj"},
-                                     {"ffn_down_exps", "feed_forward.experts.down_proj"}};
 constexpr GgufName kGgufKeys[] = {{"attention.head_count_kv", ""},
                                   {"shortconv.l_cache", "conv_L_cache"},
                                   {"attention.layer_norm_rms_epsilon", "norm_eps"},
@@ -75,6 +58,6 @@ constexpr GgufName kGgufKeys[] = {{"attention.head_count_kv", ""},
 
 extern const Family kLfm2Moe;
 const Family kLfm2Moe{
-    "lfm2_moe", kTypes, "lfm2moe", GgufRows::kPlain, &parse, &adjust, {kGgufTensors, kGgufKeys}};
+    "lfm2_moe", kTypes, "lfm2moe", GgufRows::kPlain, &parse, &adjust, {kLfm2GgufTensors, kGgufKeys}};
 
 }  // namespace skua

@@ -107,7 +107,7 @@ MoeBlock read_experts(ConfigReader& config, const ModelInfo& info, Act act) {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.eps = 1e-5, .head_dim = 128, .n_kv_heads = 8});
   const ModelInfo& info = spec.config.info;
   spec.config.eps = config.epsilon_or("rms_norm_eps", 1e-5);
   spec.config.tied = config.flag_or("tie_word_embeddings", false);

@@ -1,7 +1,7 @@
 // LongCat-Flash: each layer holds two attention and two MLP sublayers; the experts, some of which return
 // their input, run beside the second pair and join at the end. Latents and queries are scaled for their
-// ranks. Sources: transformers modeling_longcat_flash.py and configuration_longcat_flash.py (5.17);
-// arXiv:2509.01322.
+// ranks. llama.cpp has no architecture for it: there are no GGUF files. Sources: transformers
+// modeling_longcat_flash.py and configuration_longcat_flash.py (5.17); arXiv:2509.01322.
 #include <cmath>
 
 #include "models/blocks.h"
@@ -24,6 +24,7 @@ class LongcatFlash final : public Model {
     info.n_layers = config.count("num_layers", 5000);
     config.must_be("num_hidden_layers", Json(2 * info.n_layers));
     info.d_model = config.count("hidden_size");
+    config.require({"zero_expert_num"});
     info.d_ff = config.count("ffn_hidden_size");
     info.n_heads = info.n_kv_heads = config.count("num_attention_heads");
     info.n_vocab = config.count("vocab_size");

@@ -61,16 +61,6 @@ Status adjust(const Json& metadata, Json& config) {
   return adjust_mamba2(metadata, "head_dim", "expand", config);
 }
 
-constexpr GgufName kGgufTensors[] = {{"token_embd", "backbone.embeddings"},
-                                     {"output_norm", "backbone.norm_f"},
-                                     {"attn_norm", "norm"},
-                                     {"ssm_in", "mixer.in_proj"},
-                                     {"ssm_conv1d", "mixer.conv1d"},
-                                     {"ssm_dt.bias", "mixer.dt_bias"},
-                                     {"ssm_a", "mixer.A_log"},
-                                     {"ssm_d", "mixer.D"},
-                                     {"ssm_norm", "mixer.norm"},
-                                     {"ssm_out", "mixer.out_proj"}};
 constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
                                   {"feed_forward_length", ""},
                                   {"attention.head_count", ""},
@@ -90,7 +80,7 @@ const Family kMamba2{"mamba2",
                      GgufRows::kPlain,
                      &parse,
                      &adjust,
-                     {.tensors = kGgufTensors,
+                     {.tensors = kMixerGgufTensors,
                       .keys = kGgufKeys,
                       .flags = kGgufFlags,
                       .changes = kMamba2GgufChanges,

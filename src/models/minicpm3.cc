@@ -14,6 +14,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
   spec.config = read_decoder_config(config, {.eps = 1e-5});
+  config.require({"q_lora_rank"});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.act = read_act(config, "hidden_act", "silu");

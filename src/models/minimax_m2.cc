@@ -36,7 +36,7 @@ void refuse_other_layers(ConfigReader& config) {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.head_dim = 128});
+  spec.config = read_decoder_config(config, {.head_dim = 128, .n_kv_heads = 8});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");

@@ -10,11 +10,11 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.n_kv_heads = 8});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   // null says that there is no window; a config that says nothing means 4096, as the first one did.
-  const bool said = json.find("sliding_window") != nullptr || json.find(kGgufConfig) != nullptr;
+  const bool said = config.says("sliding_window") || config.says(kGgufConfig);
   const int32_t window = said ? config.count_or_none("sliding_window") : 4096;
   read_windows(config, spec.config, window, [&](int32_t) { return window > 0; });
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);

@@ -202,6 +202,16 @@ Result<std::unique_ptr<Model>> finish_mla(const ConfigReader& config, ConfigPoli
   return make_pre_norm_decoder(std::move(spec));
 }
 
+MlaSpec read_deepseek_v3(ConfigReader& config, PreNormSpec& spec) {
+  spec.config = read_decoder_config(config);
+  config.require({"first_k_dense_replace", "n_shared_experts", "q_lora_rank"});
+  spec.config.tied = config.flag_or("tie_word_embeddings", false);
+  spec.act = read_act(config, "hidden_act", "silu");
+  config.must_be("scoring_func", Json("sigmoid"));
+  config.must_be("topk_method", Json("noaux_tc"));
+  return read_mla(config, spec.config.info.d_model, spec.config.info.n_heads);
+}
+
 Result<std::unique_ptr<Model>> finish_sigmoid_mla(ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
                                                   MlaSpec mla, const MixtureKeys& keys) {
   mla.style = config.flag_or("rope_interleave", true) ? RopeStyle::kInterleaved : RopeStyle::kHalf;

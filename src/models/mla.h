@@ -59,6 +59,10 @@ ValueId mla_block(GraphBuilder& b, const MlaSpec& spec, const std::string& prefi
 Result<std::unique_ptr<Model>> finish_mla(const ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,
                                           MlaSpec mla, const Json& rope, double default_theta);
 
+/// The begin of DeepSeek-V3's and V3.2's parse(): sizes, activation, head, the router's kind, latent
+/// attention.
+MlaSpec read_deepseek_v3(ConfigReader& config, PreNormSpec& spec);
+
 /// The end of a DeepSeek-V3-like parse(): the style of rope, experts behind a sigmoid router, prediction
 /// layers left aside, then finish_mla().
 Result<std::unique_ptr<Model>> finish_sigmoid_mla(ConfigReader& config, ConfigPolicy policy, PreNormSpec spec,

@@ -1,5 +1,6 @@
-// What GGUF files of families with latent attention (architecture deepseek2) call their tensors and keys.
-// Source: llama.cpp's conversion/deepseek.py and src/models/deepseek2.cpp (facts).
+// What GGUF files of families with latent attention (architectures deepseek2 and, with an indexer,
+// deepseek32) call their tensors and keys.
+// Source: llama.cpp's conversion/deepseek.py, src/models/deepseek2.cpp and deepseek32.cpp (facts).
 #pragma once
 
 #include "models/families.h"
@@ -16,12 +17,21 @@ inline constexpr GgufName kMlaGgufTensors[] = {
     {"attn_kv_b", "self_attn.kv_b_proj"},
     {"attn_k_b", "self_attn.embed_q"},
     {"attn_v_b", "self_attn.unembed_out"},
+    {"indexer.proj", "self_attn.indexer.weights_proj"},
+    {"indexer.attn_k", "self_attn.indexer.wk"},
+    {"indexer.attn_q_b", "self_attn.indexer.wq_b"},
+    {"indexer.k_norm", "self_attn.indexer.k_norm"},
 };
 
 /// Those with "" are read by adjust_mla.
 inline constexpr GgufName kMlaGgufKeys[] = {
     {"expert_count", "n_routed_experts"},
     {"expert_shared_count", "n_shared_experts"},
+    {"expert_feed_forward_length", "moe_intermediate_size"},
+    {"leading_dense_block_count", "first_k_dense_replace"},
+    {"attention.indexer.head_count", "index_n_heads"},
+    {"attention.indexer.key_length", "index_head_dim"},
+    {"attention.indexer.top_k", "index_topk"},
     {"attention.q_lora_rank", "q_lora_rank"},
     {"attention.kv_lora_rank", "kv_lora_rank"},
     {"rope.dimension_count", ""},
@@ -33,6 +43,9 @@ inline constexpr GgufName kMlaGgufKeys[] = {
     {"rope.scaling.yarn_log_multiplier", ""},
     {"nextn_predict_layers", "num_nextn_predict_layers"},
 };
+
+/// The same for a family without experts: no expert_count.
+inline constexpr std::span<const GgufName> kDenseMlaGgufKeys = std::span(kMlaGgufKeys).subspan(1);
 
 /// Sets the head sizes, which the file states as sums, and the two factors of yarn. The first files of
 /// deepseek2 have no key_length_mla: their key_length says what it says in the others.

@@ -205,6 +205,39 @@ std::vector<char> read_sparse_layers(ConfigReader& config, int32_t n_layers) {
   return out;
 }
 
+DeepSeekMoe read_qwen_mixture(ConfigReader& config, const ModelInfo& info, Act act, int32_t top_k,
+                              bool normalize) {
+  DeepSeekMoe mix;
+  mix.d_dense = info.d_ff;
+  mix.d_shared = config.count("shared_expert_intermediate_size");
+  mix.shared_name = "shared_expert";
+  mix.shared_gate = "shared_expert_gate";
+  mix.sparse = read_sparse_layers(config, info.n_layers);
+  MoeBlock& moe = mix.block;
+  moe.d_model = info.d_model;
+  moe.d_ff = config.count("moe_intermediate_size");
+  moe.n_experts = config.count("num_experts");
+  moe.act = act;
+  moe.router.top_k = config.count_or("num_experts_per_tok", top_k);
+  moe.router.normalize = read_normalize(config, normalize);
+  config.ignore({"output_router_logits", "router_aux_loss_coef"});
+  config.must_equal({"num_local_experts"}, moe.n_experts);
+  return mix;
+}
+
+DeepSeekMoe read_plain_mixture(ConfigReader& config, const ModelInfo& info, Act act) {
+  DeepSeekMoe mix;
+  MoeBlock& moe = mix.block;
+  moe.d_model = info.d_model;
+  moe.d_ff = info.d_ff;
+  moe.n_experts = config.count_or("num_local_experts", 8);
+  moe.act = act;
+  moe.router.top_k = config.count_or("num_experts_per_tok", 2);
+  moe.router.normalize = MoeRouter::Normalize::kYes;
+  config.ignore({"output_router_logits", "router_aux_loss_coef", "moe_intermediate_size"});
+  return mix;
+}
+
 MoeRouter::Normalize read_normalize(ConfigReader& config, bool fallback) {
   return config.flag_or("norm_topk_prob", fallback) ? MoeRouter::Normalize::kYes : MoeRouter::Normalize::kNo;
 }

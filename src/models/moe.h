@@ -112,6 +112,15 @@ void use_sigmoid_router(ConfigReader& config, DeepSeekMoe& moe,
 /// mlp_only_layers does not name.
 std::vector<char> read_sparse_layers(ConfigReader& config, int32_t n_layers);
 
+/// Qwen's layers of experts beside a shared one that is gated: widths and counts, which must be there, and
+/// decoder_sparse_step's layers.
+DeepSeekMoe read_qwen_mixture(ConfigReader& config, const ModelInfo& info, Act act, int32_t top_k,
+                              bool normalize);
+
+/// A mixture in every layer, as Mixtral has it: experts as wide as the config's MLP, the weights of the
+/// chosen made to sum to one (softmax over the chosen is the chosen part of softmax).
+DeepSeekMoe read_plain_mixture(ConfigReader& config, const ModelInfo& info, Act act);
+
 /// Normalize from a config's norm_topk_prob.
 MoeRouter::Normalize read_normalize(ConfigReader& config, bool fallback);
 

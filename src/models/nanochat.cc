@@ -1,6 +1,6 @@
 // nanochat: norms without weights (one right after the embedding), q and k normed after a rotation that turns
-// the other way, squared ReLU, capped logits. Sources: transformers modeling_nanochat.py and
-// configuration_nanochat.py (5.17).
+// the other way, squared ReLU, capped logits. llama.cpp has no architecture for it: there are no GGUF files.
+// Sources: transformers modeling_nanochat.py and configuration_nanochat.py (5.17).
 #include "models/families.h"
 #include "models/pre_norm_decoder.h"
 #include "models/rope_scaling.h"

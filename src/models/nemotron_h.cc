@@ -159,16 +159,16 @@ void ignore_experts(ConfigReader& config) {
 
 void ignore_unused(ConfigReader& config) {
   // Of training, and of guessing ahead.
-  config.ignore({"moe_shared_expert_overlap", "num_local_experts", "num_nextn_predict_layers",
-                 "mtp_layers_block_type", "mtp_hybrid_override_pattern", "hidden_dropout",
-                 "num_logits_to_keep", "rescale_prenorm_residual", "residual_in_fp32", "rms_norm_eps"});
+  config.ignore({"moe_shared_expert_overlap", "num_local_experts", "mtp_layers_block_type",
+                 "mtp_hybrid_override_pattern", "hidden_dropout", "num_logits_to_keep",
+                 "rescale_prenorm_residual", "residual_in_fp32", "rms_norm_eps"});
 }
 
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   const Json whole = with_layers(json);
   ConfigReader config(whole);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.head_dim = 128});
+  spec.config = read_decoder_config(config, {.head_dim = 128, .n_kv_heads = 8});
   ModelInfo& info = spec.config.info;
   if (const auto older = config.maybe_count("attention_head_dim"); older && config.raw("head_dim") == nullptr)
     info.head_dim = *older;
@@ -189,16 +189,17 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
                           read_act(config, "mlp_hidden_act", "relu2"),
                           config.flag_or("mlp_bias", false)};
   ignore_unused(config);
+  spec.names = {"backbone.embeddings", "backbone.layers", "backbone.norm_f", "lm_head"};
+  spec.ignorable = {{"mtp.*", "multi-token prediction is not used"}};
+  ignore_guessing_layers(config, spec);
   Mixture mix;
   if (std::find(blocks.begin(), blocks.end(), Block::kExperts) != blocks.end())
     mix = read_experts(config, info, mlp.act, mlp.bias);
   else
     ignore_experts(config);
   SKUA_RETURN_IF_ERROR(config.finish(policy));
-  spec.names = {"backbone.embeddings", "backbone.layers", "backbone.norm_f", "lm_head"};
   spec.norms.before_attention = "norm";
   spec.residual = Residual::kOneBlock;
-  spec.ignorable = {{"mtp.*", "multi-token prediction is not used"}};
   spec.adjust_attention = [](AttentionBlock& block) {
     block.prefix.replace(block.prefix.rfind('.'), std::string::npos, ".mixer");
   };
@@ -223,48 +224,43 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 
 constexpr std::string_view kTypes[] = {"nemotron_h"};
 
-/// A layer with a feed-forward is an MLP; of the others, one with key heads attends.
+/// A layer with a feed-forward is an MLP or, in files with experts, those; of the others, one with key heads
+/// attends. Source: llama.cpp's conversion/nemotron.py (facts).
 Status adjust(const Json& metadata, Json& config) {
+  const std::string arch = metadata.find("general.architecture")->as_string();
+  const Json* experts = config.find("n_routed_experts");
+  const char* forward = experts != nullptr && *experts != Json(0) ? "moe" : "mlp";
   const Json* layers = config.find("num_hidden_layers");
   const int64_t n = layers != nullptr && layers->is_int() ? layers->as_int() : 0;
-  SKUA_ASSIGN_OR_RETURN(const LayerCounts ff, layer_counts(metadata, "nemotron_h.feed_forward_length", n));
+  SKUA_ASSIGN_OR_RETURN(const LayerCounts ff, layer_counts(metadata, arch + ".feed_forward_length", n));
   SKUA_ASSIGN_OR_RETURN(const LayerCounts heads,
-                        layer_counts(metadata, "nemotron_h.attention.head_count_kv", n));
+                        layer_counts(metadata, arch + ".attention.head_count_kv", n));
   Json types = Json::array();
   for (size_t i = 0; i < ff.zero.size(); ++i)
-    types.push_back(Json(ff.zero[i] == 0 ? "mlp" : heads.zero[i] == 0 ? "full_attention" : "mamba"));
+    types.push_back(Json(ff.zero[i] == 0 ? forward : heads.zero[i] == 0 ? "full_attention" : "mamba"));
   config.set("layers_block_type", std::move(types));
   config.set("intermediate_size", Json(std::max<int64_t>(ff.count, 1)));
   if (heads.count > 0) config.set("num_key_value_heads", Json(heads.count));
   return adjust_mamba2(metadata, "mamba_head_dim", "", config, true);
 }
 
-constexpr GgufName kGgufTensors[] = {{"token_embd", "backbone.embeddings"},
-                                     {"output_norm", "backbone.norm_f"},
-                                     {"attn_norm", "norm"},
-                                     {"attn_q", "mixer.q_proj"},
-                                     {"attn_k", "mixer.k_proj"},
-                                     {"attn_v", "mixer.v_proj"},
-                                     {"attn_output", "mixer.o_proj"},
-                                     {"ffn_up", "mixer.up_proj"},
-                                     {"ffn_down", "mixer.down_proj"},
-                                     {"ssm_in", "mixer.in_proj"},
-                                     {"ssm_conv1d", "mixer.conv1d"},
-                                     {"ssm_dt.bias", "mixer.dt_bias"},
-                                     {"ssm_a", "mixer.A_log"},
-                                     {"ssm_d", "mixer.D"},
-                                     {"ssm_norm", "mixer.norm"},
-                                     {"ssm_out", "mixer.out_proj"}};
-constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
-                                  {"feed_forward_length", ""},
-                                  {"attention.head_count_kv", ""},
-                                  {"rope.dimension_count", ""},
-                                  {"rope.freq_base", ""},
-                                  {"ssm.time_step_rank", "mamba_num_heads"},
-                                  {"ssm.group_count", "n_groups"},
-                                  {"ssm.state_size", "ssm_state_size"},
-                                  {"ssm.conv_kernel", "conv_kernel"},
-                                  {"ssm.inner_size", ""}};
+constexpr GgufName kGgufKeys[] = {
+    {"expert_count", "n_routed_experts"},
+    {"expert_shared_count", "n_shared_experts"},
+    {"expert_shared_feed_forward_length", "moe_shared_expert_intermediate_size"},
+    {"moe_latent_size", "moe_latent_size"},
+    {"nextn_predict_layers", "num_nextn_predict_layers"},
+    {"attention.layer_norm_rms_epsilon", "layer_norm_epsilon"},
+    {"attention.layer_norm_epsilon", "layer_norm_epsilon"},
+    {"feed_forward_length", ""},
+    {"attention.head_count_kv", ""},
+    {"rope.dimension_count", ""},
+    {"rope.freq_base", ""},
+    {"ssm.time_step_rank", "mamba_num_heads"},
+    {"ssm.group_count", "n_groups"},
+    {"ssm.state_size", "ssm_state_size"},
+    {"ssm.conv_kernel", "conv_kernel"},
+    {"ssm.inner_size", ""}};
 constexpr GgufName kGgufFlags[] = {{"blk.0.ssm_conv1d.bias", "use_conv_bias"}};
 
 }  // namespace
@@ -276,10 +272,11 @@ const Family kNemotronH{"nemotron_h",
                         GgufRows::kPlain,
                         &parse,
                         &adjust,
-                        {.tensors = kGgufTensors,
+                        {.tensors = kMixerGgufTensors,
                          .keys = kGgufKeys,
                          .flags = kGgufFlags,
                          .changes = kMamba2GgufChanges,
-                         .layers = "backbone.layers."}};
+                         .layers = "backbone.layers.",
+                         .also = "nemotron_h_moe"}};
 
 }  // namespace skua

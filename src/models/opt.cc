@@ -1,4 +1,5 @@
 // OPT: learned positions with an offset of two, layer norms, ReLU.
+// llama.cpp has no architecture for it: there are no GGUF files.
 // Sources: transformers modeling_opt.py and configuration_opt.py (5.17); arXiv:2205.01068.
 #include "models/families.h"
 #include "models/pre_norm_decoder.h"

@@ -11,28 +11,12 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
-  const ModelInfo& info = spec.config.info;
+  spec.config = read_decoder_config(config, {.n_kv_heads = 16});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = config.flag_or("qkv_bias", true);
   read_qwen_windows(config, spec.config, QwenWindows::kEverySecondBelowMaxLayers);
-  DeepSeekMoe mix;
-  mix.d_dense = info.d_ff;
-  mix.d_shared = config.count("shared_expert_intermediate_size");
-  mix.shared_name = "shared_expert";
-  mix.shared_gate = "shared_expert_gate";
-  mix.sparse = read_sparse_layers(config, info.n_layers);
-  MoeBlock& moe = mix.block;
-  moe.d_model = info.d_model;
-  moe.d_ff = config.count("moe_intermediate_size");
-  moe.n_experts = config.count("num_experts");
-  moe.act = spec.act;
-  moe.router.top_k = config.count_or("num_experts_per_tok", 4);
-  moe.router.normalize = read_normalize(config, false);
-  config.ignore({"output_router_logits", "router_aux_loss_coef"});
-  config.must_equal({"num_local_experts"}, moe.n_experts);
-  spec.feed_forward = mixture(mix);
+  spec.feed_forward = mixture(read_qwen_mixture(config, spec.config.info, spec.act, 4, false));
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 10000.0);
 }
 

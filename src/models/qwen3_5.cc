@@ -58,43 +58,18 @@ Status adjust(const Json& metadata, Json& config) {
   return adjust_gated_delta(metadata, config);
 }
 
-constexpr GgufName kGgufTensors[] = {{"post_attention_norm", "post_attention_layernorm"},
-                                     {"attn_qkv", "linear_attn.in_proj_qkv"},
-                                     {"attn_gate", "linear_attn.in_proj_z"},
-                                     {"ssm_alpha", "linear_attn.in_proj_a"},
-                                     {"ssm_beta", "linear_attn.in_proj_b"},
-                                     {"ssm_a", "linear_attn.A_log"},
-                                     {"ssm_conv1d", "linear_attn.conv1d"},
-                                     {"ssm_dt.bias", "linear_attn.dt_bias"},
-                                     {"ssm_norm", "linear_attn.norm"},
-                                     {"ssm_out", "linear_attn.out_proj"},
-                                     {"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
-                                     {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
-                                     {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
-                                     {"ffn_down_shexp", "mlp.shared_expert.down_proj"}};
-constexpr GgufName kGgufKeys[] = {{"expert_count", "num_experts"},
-                                  {"rope.dimension_sections", ""},  // of images; with text alone all are one
-                                  {"expert_shared_feed_forward_length", "shared_expert_intermediate_size"},
-                                  {"rope.dimension_count", "partial_rotary_factor"},
-                                  {"ssm.conv_kernel", "linear_conv_kernel_dim"},
-                                  {"ssm.state_size", "linear_key_head_dim"},
-                                  {"ssm.group_count", "linear_num_key_heads"},
-                                  {"ssm.time_step_rank", "linear_num_value_heads"},
-                                  {"ssm.inner_size", ""},
-                                  {"full_attention_interval", "full_attention_interval"},
-                                  {"attention.recurrent_layers", ""},
-                                  {"nextn_predict_layers", ""}};
-
 }  // namespace
 
 extern const Family kQwen35;
-const Family kQwen35{
-    "qwen3_5",
-    kTypes,
-    "qwen35",
-    GgufRows::kPlain,
-    &parse,
-    &adjust,
-    {.tensors = kGgufTensors, .keys = kGgufKeys, .changes = kDeltaGgufChanges, .also = "qwen35moe"}};
+const Family kQwen35{"qwen3_5",
+                     kTypes,
+                     "qwen35",
+                     GgufRows::kPlain,
+                     &parse,
+                     &adjust,
+                     {.tensors = kDeltaGgufTensors,
+                      .keys = kDeltaGgufKeys,
+                      .changes = kDeltaGgufChanges,
+                      .also = "qwen35moe"}};
 
 }  // namespace skua

@@ -76,7 +76,7 @@ ValueId short_conv_block(GraphBuilder& b, const ShortConvBlock& block, ValueId x
 
 void read_lfm2(ConfigReader& config, PreNormSpec& spec) {
   ModelInfo& info = spec.config.info;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.n_kv_heads = 8});
   spec.config.eps = config.epsilon_or("norm_eps", 1e-5);
   const bool tied = config.flag_or("tie_word_embeddings", true);
   spec.config.tied = config.flag_or("tie_embedding", tied);

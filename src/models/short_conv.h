@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "models/families.h"
 #include "models/pre_norm_decoder.h"
 
 namespace skua {
@@ -27,5 +28,24 @@ void read_lfm2(ConfigReader& config, PreNormSpec& spec);
 
 /// LFM2's gated MLP; prefix "model.layers.3.feed_forward".
 ValueId lfm2_mlp(GraphBuilder& b, const std::string& prefix, int32_t d_model, int32_t d_ff, ValueId x);
+
+/// Tensors of either family in GGUF files.
+inline constexpr GgufName kLfm2GgufTensors[] = {{"token_embd_norm", "model.embedding_norm"},
+                                                {"attn_norm", "operator_norm"},
+                                                {"ffn_norm", "ffn_norm"},
+                                                {"attn_output", "self_attn.out_proj"},
+                                                {"attn_q_norm", "self_attn.q_layernorm"},
+                                                {"attn_k_norm", "self_attn.k_layernorm"},
+                                                {"shortconv.conv", "conv.conv"},
+                                                {"shortconv.in_proj", "conv.in_proj"},
+                                                {"shortconv.out_proj", "conv.out_proj"},
+                                                {"ffn_gate", "feed_forward.w1"},
+                                                {"ffn_up", "feed_forward.w3"},
+                                                {"ffn_down", "feed_forward.w2"},
+                                                {"ffn_gate_inp", "feed_forward.gate"},
+                                                {"exp_probs_b.bias", "feed_forward.expert_bias"},
+                                                {"ffn_gate_exps", "feed_forward.experts.gate_proj"},
+                                                {"ffn_up_exps", "feed_forward.experts.up_proj"},
+                                                {"ffn_down_exps", "feed_forward.experts.down_proj"}};
 
 }  // namespace skua

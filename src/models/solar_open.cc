@@ -11,7 +11,8 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config, {.eps = 1e-5, .head_dim = 128, .d_ff = 1});
+  spec.config = read_decoder_config(config, {.eps = 1e-5, .head_dim = 128, .d_ff = 1, .n_kv_heads = 8});
+  config.require({"n_shared_experts"});
   spec.config.tied = config.flag_or("tie_word_embeddings", false);
   spec.act = read_act(config, "hidden_act", "silu");
   spec.qkv_bias = config.flag_or("attention_bias", false);
@@ -30,6 +31,6 @@ constexpr std::string_view kTypes[] = {"solar_open"};
 }  // namespace
 
 extern const Family kSolarOpen;
-const Family kSolarOpen{"solar_open", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kSolarOpen{"solar_open", kTypes, "", GgufRows::kPlain, &parse, nullptr, {.read_as = "glm4moe"}};
 
 }  // namespace skua

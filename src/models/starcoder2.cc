@@ -10,7 +10,7 @@ namespace {
 Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
-  spec.config = read_decoder_config(config);
+  spec.config = read_decoder_config(config, {.n_kv_heads = 2});
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.config.eps = config.epsilon_or("norm_epsilon", 1e-5);
   spec.norm_kind = Norm::Kind::kLayer;

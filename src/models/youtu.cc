@@ -8,6 +8,7 @@
 
 #include "models/families.h"
 #include "models/mla.h"
+#include "models/mla_gguf.h"
 #include "models/rope_scaling.h"
 
 namespace skua {
@@ -25,6 +26,7 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   ConfigReader config(json);
   PreNormSpec spec;
   spec.config = read_decoder_config(config);
+  config.require({"q_lora_rank"});
   const ModelInfo& info = spec.config.info;
   spec.config.tied = config.flag_or("tie_word_embeddings", true);
   spec.act = read_act(config, "hidden_act", "silu");
@@ -44,6 +46,12 @@ constexpr std::string_view kTypes[] = {"youtu"};
 }  // namespace
 
 extern const Family kYoutu;
-const Family kYoutu{"youtu", kTypes, "", GgufRows::kPlain, &parse, nullptr};
+const Family kYoutu{"youtu",
+                    kTypes,
+                    "deepseek2",
+                    GgufRows::kPlain,
+                    &parse,
+                    &adjust_mla,
+                    {.tensors = kMlaGgufTensors, .keys = kDenseMlaGgufKeys}};
 
 }  // namespace skua

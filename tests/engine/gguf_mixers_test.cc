@@ -169,7 +169,11 @@ const Renames kMlaNames = {{"self_attn.q_a_proj", "attn_q_a"},
                            {"self_attn.kv_a_layernorm", "attn_kv_a_norm"},
                            {"self_attn.kv_b_proj", "attn_kv_b"},
                            {"self_attn.k_b", "attn_k_b.weight"},
-                           {"self_attn.v_b", "attn_v_b.weight"}};
+                           {"self_attn.v_b", "attn_v_b.weight"},
+                           {"self_attn.indexer.weights_proj", "indexer.proj"},
+                           {"self_attn.indexer.k_norm", "indexer.k_norm"},
+                           {"self_attn.indexer.wk", "indexer.attn_k"},
+                           {"self_attn.indexer.wq_b", "indexer.attn_q_b"}};
 
 const Renames kLfm2Names = {{"model.embedding_norm", "token_embd_norm"},
                             {"operator_norm", "attn_norm"},
@@ -366,6 +370,30 @@ const std::vector<Case> kCases = {
            "expert_feed_forward_length": 10, "expert_shared_count": 1, "expert_weights_norm": true,
            "expert_weights_scale": 1.0})",
      kMlaNames, [](Tensors& all) { split_kv_b(all, 2, 14, 9); }},
+    {"deepseek_v32_f32", "deepseek32",
+     R"({"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024,
+           "mscale": 1.0, "mscale_all_dim": 1.0}, "num_nextn_predict_layers": 1})",
+     R"({"block_count": 3, "nextn_predict_layers": 1, "vocab_size": 88, "attention.q_lora_rank": 20,
+           "attention.kv_lora_rank": 24, "attention.head_count_kv": 1, "attention.key_length": 32,
+           "attention.value_length": 24, "attention.key_length_mla": 20, "attention.value_length_mla": 14,
+           "rope.dimension_count": 8, "leading_dense_block_count": 1, "expert_count": 4, "expert_used_count": 2,
+           "expert_feed_forward_length": 12, "expert_shared_count": 1, "expert_weights_scale": 2.5,
+           "expert_weights_norm": true, "expert_group_count": 1, "expert_group_used_count": 1,
+           "expert_gating_func": 2, "attention.indexer.head_count": 5, "attention.indexer.key_length": 22,
+           "attention.indexer.top_k": 50, "rope.scaling.type": "yarn", "rope.scaling.factor": 4.0,
+           "rope.scaling.original_context_length": 1024, "rope.scaling.yarn_log_multiplier": 0.1})",
+     kMlaNames,
+     [](Tensors& all) {
+       split_kv_b(all, 3, 12, 14);
+       all["model.layers.2.input_layernorm.weight"] =
+           f32({40}, std::vector<float>(40, 1.0f));  // guesses ahead
+     }},
+    {"youtu_bf16", "deepseek2", R"({"rope_interleave": true})",
+     R"({"vocab_size": 70, "attention.q_lora_rank": 12, "attention.kv_lora_rank": 24,
+           "attention.head_count_kv": 1, "attention.key_length": 32, "attention.value_length": 24,
+           "attention.key_length_mla": 24, "attention.value_length_mla": 16, "rope.dimension_count": 8,
+           "leading_dense_block_count": 2, "expert_feed_forward_length": 36, "expert_shared_count": 0})",
+     kMlaNames, [](Tensors& all) { split_kv_b(all, 5, 16, 16); }},
     {"llama4_bf16",
      "llama4",
      R"({"attention_chunk_size": 8192, "no_rope_layers": null, "floor_scale": 8192, "attn_scale": 0.1,
@@ -419,6 +447,33 @@ const std::vector<Case> kCases = {
                            {"mixer.up_proj", "ffn_up"},
                            {"mixer.down_proj", "ffn_down"}}),
      [](Tensors& all) { change_mamba2(all, 2); }, false},
+    {"nemotron_h_moe_f32", "nemotron_h_moe",
+     R"({"use_bias": false, "mlp_bias": false, "layer_norm_epsilon": 1e-5, "rms_norm_eps": null})",
+     R"({"vocab_size": 101, "block_count": 5, "nextn_predict_layers": 1, "feed_forward_length": [0, 13, 0, 13, 13],
+           "attention.head_count_kv": [0, 0, 1, 0, 1], "attention.layer_norm_epsilon": 1e-5,
+           "ssm.conv_kernel": 4, "ssm.inner_size": 84, "ssm.state_size": 11, "ssm.time_step_rank": 6,
+           "ssm.group_count": 2, "rope.scaling.finetuned": false, "expert_count": 6, "expert_used_count": 3,
+           "expert_feed_forward_length": 13, "expert_shared_feed_forward_length": 19, "expert_shared_count": 1,
+           "expert_weights_norm": true, "expert_weights_scale": 2.5, "expert_group_count": 3,
+           "expert_group_used_count": 2, "moe_latent_size": 17})",
+     with_mamba2("mixer", {{"backbone.embeddings", "token_embd"},
+                           {"backbone.norm_f", "output_norm"},
+                           {"norm", "attn_norm"},
+                           {"mixer.q_proj", "attn_q"},
+                           {"mixer.k_proj", "attn_k"},
+                           {"mixer.v_proj", "attn_v"},
+                           {"mixer.o_proj", "attn_output"},
+                           {"mixer.gate", "ffn_gate_inp"},
+                           {"mixer.gate.e_score_correction_bias", "exp_probs_b.bias"},
+                           {"mixer.shared_experts.up_proj", "ffn_up_shexp"},
+                           {"mixer.shared_experts.down_proj", "ffn_down_shexp"},
+                           {"mixer.fc1_latent_proj", "ffn_latent_down"},
+                           {"mixer.fc2_latent_proj", "ffn_latent_up"}}),
+     [](Tensors& all) {
+       change_mamba2(all, 2);
+       all["backbone.layers.4.norm.weight"] = f32({48}, std::vector<float>(48, 1.0f));  // guesses ahead
+     },
+     false},
     {"granitemoehybrid_bf16", "granitehybrid", R"({"mamba_expand": 2})",
      R"({"vocab_size": 101, "attention.head_count_kv": [0, 1, 0], "expert_count": 5, "expert_used_count": 2,
            "expert_shared_feed_forward_length": 19, "attention.scale": 0.2, "embedding_scale": 3.0,
@@ -566,8 +621,10 @@ FamilyModel model_of(const Case& c) {
     const Json changes = *parse_json(c.changes);
     Json kept = Json::object();
     for (const auto& [key, value] : changes.members()) config.set(key, value);
-    for (const auto& [key, value] : config.members())
-      if (!value.is_null()) kept.set(key, value);
+    for (const auto& [key, value] : config.members()) {
+      const Json* change = changes.find(key);
+      if (change == nullptr || !change->is_null()) kept.set(key, value);  // null: not there
+    }
     model.config = kept.dump();
     return model;
   }

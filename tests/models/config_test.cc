@@ -82,7 +82,7 @@ TEST(Config, SizesThatDoNotFitTogetherAreErrorsNotCrashes) {
 
 TEST(Config, SlidingLayersNeedAWindow) {
   Json config = *parse_json(R"({"model_type": "qwen2", "num_hidden_layers": 2, "hidden_size": 16,
-    "intermediate_size": 32, "num_attention_heads": 4, "vocab_size": 64, "use_sliding_window": true,
+    "intermediate_size": 32, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 64, "use_sliding_window": true,
     "max_window_layers": 1, "sliding_window": null})");
   EXPECT_NE(parse_error(config).find("sliding_window is missing"), std::string::npos);
   config.set("sliding_window", Json(8));

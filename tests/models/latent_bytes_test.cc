@@ -33,9 +33,9 @@ TEST(LatentBytes, AreReadOffTheGraph) {
   const auto sizes = sizes_of(R"({"model_type": "deepseek_v32", "num_hidden_layers": 3, "hidden_size": 40,
     "intermediate_size": 36, "num_attention_heads": 6, "vocab_size": 88, "kv_lora_rank": 24, "q_lora_rank": 20,
     "qk_nope_head_dim": 12, "qk_rope_head_dim": 8, "v_head_dim": 14, "n_routed_experts": 4, "n_shared_experts": 1,
-    "num_experts_per_tok": 2, "n_group": 1, "topk_group": 1, "moe_intermediate_size": 12, "index_n_heads": 5,
-    "index_head_dim": 22,
-    "index_topk": 9, "head_dim": 8})");
+    "num_experts_per_tok": 2, "moe_intermediate_size": 12, "index_n_heads": 5, "index_head_dim": 22,
+    "index_topk": 9, "head_dim": 8, "first_k_dense_replace": 0, "n_group": 1, "topk_group": 1,
+    "routed_scaling_factor": 1.0})");
   ASSERT_TRUE(sizes.has_value());
   EXPECT_EQ(sizes->n_layers, 3);
   EXPECT_EQ(sizes->latent_bytes(2), 2u * (24 + 8));

@@ -154,8 +154,9 @@ TEST(MoeRefusals, NameTheKeyTheValueAndWhatIsHandled) {
 /// The rotation's factor and the scores' scale of a latent-attention model under YaRN.
 std::pair<double, double> yarn_factors(const std::string& model_type, double mscale, double all_dim) {
   const std::string own = R"({"model_type": ")" + model_type + R"(", "kv_lora_rank": 16, "q_lora_rank": null,
-    "num_key_value_heads": 4, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 4,
-    "n_group": 1, "topk_group": 1, "num_experts_per_tok": 2, "moe_intermediate_size": 8, "rope_theta": 10000, "rope_scaling": {"type": "yarn",
+    "num_key_value_heads": 4, "first_k_dense_replace": 0, "n_group": 1, "topk_group": 1, "n_shared_experts": 0,
+    "routed_scaling_factor": 1.0, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 4,
+    "num_experts_per_tok": 2, "moe_intermediate_size": 8, "rope_theta": 10000, "rope_scaling": {"type": "yarn",
     "factor": 40, "original_max_position_embeddings": 4096, "beta_fast": 32, "beta_slow": 1, "mscale": )" +
                           std::to_string(mscale) + R"(, "mscale_all_dim": )" + std::to_string(all_dim) + "}}";
   const auto model = parse_model(with(own.c_str()), ConfigPolicy::kStrict);
