@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -324,9 +325,10 @@ Exit batch_command(const CommandInput& input) {
   if (!status.ok())
     return fail(status, status.code() == Code::kCancelled ? Exit::kInterrupted : Exit::kError);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::fprintf(stderr, "%zu prompts (%zu answered before), %lld errors, %lld tokens in %.1f s, %s tok/s\n",
-               jobs->size(), done.size(), static_cast<long long>(batch.n_errors()),
-               static_cast<long long>(batch.n_tokens()), seconds,
+  std::fprintf(stderr, "%s (%zu answered before), %s, %s in %.1f s, %s tok/s\n",
+               counted(jobs->size(), "prompt").c_str(), done.size(),
+               counted(static_cast<uint64_t>(batch.n_errors()), "error").c_str(),
+               counted(static_cast<uint64_t>(batch.n_tokens()), "token").c_str(), seconds,
                human_rate(static_cast<double>(batch.n_tokens()) / seconds).c_str());
   return batch.n_errors() == 0 ? Exit::kOk : Exit::kError;
 }

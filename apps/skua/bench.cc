@@ -4,7 +4,6 @@
 
 #include "base/json.h"
 #include "ir/graph.h"
-#include "models/geometries.h"
 #include "skua/bench_measure.h"
 #include "skua/bench_mla.h"
 #include "skua/commands.h"
@@ -153,9 +152,24 @@ Status check_bench_options(const OptionValues& options, const std::string& model
     return refuse_typed(options, {Opt::kQuant, Opt::kGroup, Opt::kSeed},
                         " is of --in-memory; a model's own weights are measured as they are");
   }
-  if (!model.empty()) return ok_status();
-  return invalid_argument("--in-memory: expected a config: a config.json, a folder with one, or one of " +
-                          known_config_names());
+  return check_synth_usage(options, model);
+}
+
+/// The context that the runs need; a larger one that is asked for is taken.
+Result<int32_t> bench_context(const OptionValues& options) {
+  const int64_t needed = options.integer(Opt::kPromptTokens) + options.integer(Opt::kGenTokens);
+  // A sequence is admitted when one page more than its prompt is free.
+  const int64_t spare = options.integer(Opt::kSequences) > 1 ? kPageTokens : 0;
+  const auto most = static_cast<int64_t>(option_info(Opt::kContext).high);
+  if (needed + spare > most) {
+    return invalid_argument("--prompt-tokens plus --gen-tokens: expected at most " +
+                            std::to_string(most - spare) + " together, got " + std::to_string(needed));
+  }
+  const int64_t asked = options.integer(Opt::kContext);
+  if (asked == 0) return static_cast<int32_t>(needed + spare);
+  if (asked >= needed) return static_cast<int32_t>(asked);
+  return invalid_argument("--context: expected at least " + std::to_string(needed) +
+                          " (--prompt-tokens plus --gen-tokens), got " + std::to_string(asked));
 }
 
 }  // namespace
@@ -167,19 +181,10 @@ Exit bench_command(const CommandInput& input) {
   const Status usage = check_bench_options(options, model, mla);
   if (!usage.ok()) return fail(usage, Exit::kUsage);
   if (mla) return bench_mla(options);
+  const auto context = bench_context(options);
+  if (!context.ok()) return fail(context.status(), Exit::kUsage);
   EngineOptions engine_settings = engine_options(options);
-  const int64_t needed = options.integer(Opt::kPromptTokens) + options.integer(Opt::kGenTokens);
-  const bool together = options.integer(Opt::kSequences) > 1;
-  if (engine_settings.context == 0) {
-    // A sequence is admitted when one page more than its prompt is free.
-    engine_settings.context = static_cast<int32_t>(needed) + (together ? kPageTokens : 0);
-  }
-  if (engine_settings.context < needed) {
-    return fail(invalid_argument("--context: expected at least " + std::to_string(needed) +
-                                 " (--prompt-tokens plus --gen-tokens), got " +
-                                 std::to_string(engine_settings.context)),
-                Exit::kUsage);
-  }
+  engine_settings.context = *context;
   engine_settings.max_seqs = static_cast<int32_t>(options.integer(Opt::kSequences));
   const auto engine = options.flag(Opt::kInMemory) ? open_synthetic(options, model, engine_settings)
                                                    : load_engine(options, model, engine_settings);

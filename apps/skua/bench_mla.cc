@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "backend/cpu/args.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/threads.h"
@@ -19,7 +20,8 @@ namespace {
 constexpr int64_t kContexts[] = {4096, 16384, 32768};
 constexpr int64_t kBatches[] = {1, 4};
 constexpr int64_t kPrefillContexts[] = {512, 4096};
-constexpr int64_t kChunk = 512;      // tokens of a prompt that one step brings
+constexpr int64_t kChunk = 512;  // tokens of a prompt that one step brings
+constexpr int64_t kLeastContext = cpu::kSplitPages * kPageTokens + 1;  // what two splits need
 constexpr double kRowSeconds = 1.0;  // samples are taken until then, or until there are kMostSamples
 constexpr size_t kMostSamples = 30;
 
@@ -242,6 +244,13 @@ Result<std::vector<Row>> measure_all(const OptionValues& options, const CpuOptio
 Exit bench_mla(const OptionValues& options) {
   if (options.text(Opt::kBackend) != "cpu") {
     return fail(invalid_argument("--backend: bench mla measures cpu, got " + options.text(Opt::kBackend)),
+                Exit::kUsage);
+  }
+  const int64_t context = options.integer(Opt::kContext);
+  if (context > 0 && context < kLeastContext) {
+    return fail(invalid_argument("--context: bench mla needs " + std::to_string(kLeastContext) +
+                                 " tokens or more, since fewer have nothing to split; got " +
+                                 std::to_string(context)),
                 Exit::kUsage);
   }
   CpuOptions cpu;

@@ -78,6 +78,25 @@ Status take_values(std::span<const Bound> bound, OptionValues& values) {
   return ok_status();
 }
 
+/// How many arguments there may be, and that the first one, unless it is a text, is not empty: an empty shell
+/// variable must not mean the default model.
+Status check_arguments(const Command& command, const CommandInput& input) {
+  const std::string head = "skua " + std::string(command.name) + ": ";
+  const bool model_given = input.options.source(Opt::kModel) == OptionSource::kCommandLine;
+  const bool model_first = command.arguments.starts_with("[MODEL]");
+  const size_t most = model_given && command.arguments == "[MODEL]" ? 0 : command.max_arguments;
+  if (input.arguments.size() > most) {
+    return invalid_argument(head + "unexpected argument '" + input.arguments[most] + "'; expected " +
+                            std::string(command.name) + " " + std::string(command.arguments) +
+                            (most == 0 && model_given ? " or --model" : ""));
+  }
+  if (input.arguments.empty() || !input.arguments[0].empty() || (model_first && model_given))
+    return ok_status();
+  std::string_view name = command.arguments.substr(0, command.arguments.find(' '));
+  if (name.starts_with("[")) name = name.substr(1, name.size() - 2);
+  return invalid_argument(head + std::string(name) + " is empty");
+}
+
 Result<CommandInput> read_input(const Command& command, std::span<const char* const> args) {
   CLI::App app;
   app.set_help_flag();
@@ -90,11 +109,7 @@ Result<CommandInput> read_input(const Command& command, std::span<const char* co
   SKUA_ASSIGN_OR_RETURN(input.arguments, arguments_of(command, app.remaining()));
   SKUA_RETURN_IF_ERROR(take_values(bound, input.options));
   SKUA_RETURN_IF_ERROR(input.options.set_from_environment(command.options));
-  if (input.arguments.size() > command.max_arguments) {
-    return invalid_argument("skua " + std::string(command.name) + ": unexpected argument '" +
-                            input.arguments[command.max_arguments] + "'; expected " +
-                            std::string(command.name) + " " + std::string(command.arguments));
-  }
+  SKUA_RETURN_IF_ERROR(check_arguments(command, input));
   return input;
 }
 
@@ -121,7 +136,15 @@ std::string wrapped(std::string_view text, size_t indent, size_t width) {
   return out;
 }
 
-std::string option_help(const OptionInfo& info) {
+std::string option_help(const Command& command, Opt id) {
+  OptionInfo info = option_info(id);
+  for (const OptionWords& words : command.words) {
+    if (words.id != id) continue;
+    info.help = words.help;
+    info.special = "";
+    if (!words.choices.empty()) info.choices = words.choices;
+  }
+
   constexpr size_t kIndent = 32, kWidth = 110;
   std::string shorts, longs;
   for (std::string_view rest = info.aliases; !rest.empty();) {
@@ -204,7 +227,7 @@ std::string command_help(const Command& command) {
   out += " [OPTION...]\n\n" + std::string(command.summary) + "\n";
   if (!command.details.empty()) out += "\n" + std::string(command.details);
   out += "\nOptions (an option wins over its variable, which stands in brackets):\n";
-  for (Opt id : command.options) out += option_help(option_info(id));
+  for (Opt id : command.options) out += option_help(command, id);
   return out + "  -h, --help                    this text\n";
 }
 

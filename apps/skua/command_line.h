@@ -21,6 +21,13 @@ struct CommandInput {
   std::vector<std::string> arguments;  // those without a dash, in order
 };
 
+/// What an option is to one command, where that is not what its table says. Its special value is left out.
+struct OptionWords {
+  Opt id = Opt::kCount;
+  std::string_view help;
+  std::string_view choices = {};  // empty: those of the table
+};
+
 struct Command {
   std::string_view name;
   std::string_view arguments;  // "[MODEL] [TEXT...]"
@@ -29,6 +36,7 @@ struct Command {
   size_t max_arguments = 0;
   std::vector<Opt> options;
   Exit (*run)(const CommandInput& input) = nullptr;
+  std::vector<OptionWords> words = {};
 };
 
 struct CommandLine {

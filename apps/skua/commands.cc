@@ -21,6 +21,7 @@ std::vector<Opt> join(std::initializer_list<std::vector<Opt>> parts) {
 }
 
 const std::vector<Opt> kEngine = join({{Opt::kContext}, kCompute});
+const std::vector<Opt> kGenerate = join({kSampling, kEngine, kGuess, kWhere});
 
 constexpr std::string_view kRunDetails =
     "With a text (-p or TEXT) it answers once. Without one it opens a chat; type /? there for help.\n"
@@ -50,6 +51,20 @@ constexpr std::string_view kBenchDetails =
 constexpr std::string_view kSynthDetails =
     "CONFIG is a config.json, a folder with one, or the name of a known geometry (a wrong name lists them).\n"
     "Equal seeds give equal bytes.\n";
+const std::vector<OptionWords> kSynthWords = {
+    {Opt::kSeed, "same seed, same config and same options: same weights"}};
+const std::vector<OptionWords> kBenchWords = {
+    {Opt::kSeed, "of --in-memory: same seed, same weights"},
+    {Opt::kQuant, "of --in-memory: bits of a weight (MLX affine), or none for bf16"},
+    {Opt::kGroup, "of --in-memory: weights that share a scale and an offset"}};
+const std::vector<OptionWords> kQuantizeWords = {
+    {Opt::kQuant, "bits of a weight (MLX affine); --rule gives single modules others", "2,3,4,5,6,8"}};
+constexpr std::string_view kPerplexityDetails =
+    "MODEL is a file or folder, a name that skua list shows, or ORG/NAME in a Hugging Face cache.\n"
+    "Windows of --window tokens follow each other, each read from an empty cache; every token of a window\n"
+    "foretells the next one, and what fills no window at the end is not judged. A text of several documents\n"
+    "is one text unless --documents is there: a perplexity that was published for documents parted by end\n"
+    "tokens, as those of models trained that way are, is met only with it.\n";
 constexpr std::string_view kTextDetails = "Without TEXT it reads stdin, to the byte.\n";
 
 }  // namespace
@@ -57,14 +72,9 @@ constexpr std::string_view kTextDetails = "Without TEXT it reads stdin, to the b
 std::span<const Command> all_commands() {
   static const std::vector<Command> commands = {
       {"run", "[MODEL] [TEXT...]", "Answers a message, or opens a chat.", kRunDetails, 1000000,
-       join({{Opt::kModel, Opt::kPrompt, Opt::kRaw, Opt::kSystem}, kSampling, kEngine, kGuess, kWhere}),
-       run_command},
+       join({{Opt::kModel, Opt::kPrompt, Opt::kRaw, Opt::kSystem}, kGenerate}), run_command},
       {"batch", "[FILE.jsonl]", "Answers many prompts, one JSON line each.", kBatchDetails, 1,
-       join({{Opt::kModel, Opt::kOutput, Opt::kParallel, Opt::kRaw, Opt::kSystem},
-             kSampling,
-             kEngine,
-             kGuess,
-             kWhere}),
+       join({{Opt::kModel, Opt::kOutput, Opt::kParallel, Opt::kRaw, Opt::kSystem}, kGenerate}),
        batch_command},
       {"inspect", "[MODEL]", "Shows what a model is: config, tensors, memory, plan.", kModelDetails, 1,
        join({{Opt::kModel, Opt::kTensors, Opt::kPlan, Opt::kDot, Opt::kTokens, Opt::kJson}, kEngine, kWhere}),
@@ -74,19 +84,19 @@ std::span<const Command> all_commands() {
               Opt::kInMemory, Opt::kQuant, Opt::kGroup, Opt::kSeed},
              kEngine,
              kWhere}),
-       bench_command},
-      {"perplexity", "[MODEL]", "Measures how well a model foretells a text.", kModelDetails, 1,
+       bench_command, kBenchWords},
+      {"perplexity", "[MODEL]", "Measures how well a model foretells a text.", kPerplexityDetails, 1,
        join({{Opt::kModel, Opt::kFile, Opt::kWindow, Opt::kDocuments, Opt::kAgainst, Opt::kJson},
              kCompute,
              kWhere}),
        perplexity_command},
       {"synth", "CONFIG", "Makes a checkpoint of random weights.", kSynthDetails, 1,
        join({{Opt::kQuant, Opt::kGroup, Opt::kOut, Opt::kSeed, Opt::kAllowUnknownConfig}, kWhere}),
-       synth_command},
+       synth_command, kSynthWords},
       {"quantize", "[MODEL]", "Writes a model as MLX affine safetensors.", kModelDetails, 1,
        join({{Opt::kModel, Opt::kQuant, Opt::kGroup, Opt::kRule, Opt::kOut, Opt::kAllowUnknownConfig},
              kWhere}),
-       quantize_command},
+       quantize_command, kQuantizeWords},
       {"tokenize", "[MODEL] [TEXT...]", "Shows the tokens of a text.", kTextDetails, 1000000,
        join({{Opt::kModel, Opt::kPlain, Opt::kFileLimits, Opt::kJson}, kWhere}), tokenize_command},
       {"apply-template", "[MODEL] [TEXT...]", "Shows the prompt that a chat template makes of messages.",

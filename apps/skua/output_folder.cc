@@ -5,9 +5,14 @@
 
 namespace skua {
 
+Status check_out_given(const OptionValues& options) {
+  return options.given(Opt::kOut) ? ok_status()
+                                  : invalid_argument("--out: expected the folder to make; add --out DIR");
+}
+
 Result<OutputFolder> OutputFolder::make(const OptionValues& options) {
+  SKUA_RETURN_IF_ERROR(check_out_given(options));
   const std::filesystem::path path = options.text(Opt::kOut);
-  if (path.empty()) return invalid_argument("--out: expected the folder to make");
   std::error_code error;
   if (std::filesystem::exists(path, error)) {
     return invalid_argument("--out: " + path.string() + " exists already; name a folder that does not");

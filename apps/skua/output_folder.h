@@ -13,6 +13,9 @@
 
 namespace skua {
 
+/// Error (kInvalidArgument): --out is missing.
+Status check_out_given(const OptionValues& options);
+
 /// A new folder that goes away with the object, and all that is in it, unless it is kept: so a write that
 /// fails (disk full) leaves no half of a checkpoint behind, nor does Ctrl-C.
 class OutputFolder {

@@ -59,16 +59,27 @@ Status copy_side_files(const Checkpoint& source, const std::filesystem::path& fo
   return ok_status();
 }
 
-Result<std::string> quantize_model(const CommandInput& input) {
-  const OptionValues& options = input.options;
+struct Wanted {
+  Format standard;
+  std::vector<QuantRule> rules;
+};
+
+/// What the options ask for. Errors are wrong usage, all of them.
+Result<Wanted> read_wanted(const OptionValues& options) {
   const std::optional<Format> standard = wanted_format(options);
   if (!standard)
     return invalid_argument("--quant: quantize needs bits; --rule PART=none keeps single modules");
-  std::vector<QuantRule> rules;
+  Wanted out{*standard, {}};
   for (const std::string& text : options.texts(Opt::kRule)) {
     SKUA_ASSIGN_OR_RETURN(QuantRule rule, parse_rule(text, *standard));
-    rules.push_back(std::move(rule));
+    out.rules.push_back(std::move(rule));
   }
+  SKUA_RETURN_IF_ERROR(check_out_given(options));
+  return out;
+}
+
+Result<std::string> quantize_model(const CommandInput& input, Wanted wanted) {
+  const OptionValues& options = input.options;
   SKUA_ASSIGN_OR_RETURN(auto file, open_model(options, split_arguments(input).model));
   const auto policy =
       options.flag(Opt::kAllowUnknownConfig) ? ConfigPolicy::kAllowUnknown : ConfigPolicy::kStrict;
@@ -77,7 +88,7 @@ Result<std::string> quantize_model(const CommandInput& input) {
       source->config().find("quantization_config") != nullptr)
     return invalid_argument("[quantize] " + source->source() +
                             " is quantized already; start from its original");
-  MlxQuantizer quantizer(*source, *standard, std::move(rules));
+  MlxQuantizer quantizer(*source, wanted.standard, std::move(wanted.rules));
   SKUA_RETURN_IF_ERROR(quantizer.plan());
   SKUA_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::make(options));
   ProgressBar bar("Quantizing");
@@ -94,7 +105,9 @@ Result<std::string> quantize_model(const CommandInput& input) {
 }  // namespace
 
 Exit quantize_command(const CommandInput& input) {
-  const auto done = quantize_model(input);
+  auto wanted = read_wanted(input.options);
+  if (!wanted.ok()) return fail(wanted.status(), Exit::kUsage);
+  const auto done = quantize_model(input, std::move(wanted).value());
   if (done.ok()) return print_and_exit(*done);
   return fail(done.status(), done.status().code() == Code::kCancelled ? Exit::kInterrupted : Exit::kError);
 }

@@ -163,7 +163,7 @@ void fill_planes(const PlannedWeight& weight, uint64_t seed, std::vector<std::by
 template <typename Fn>
 Status each_weight(const SynthModel& model, const OptionValues& options, const Fn& fn) {
   const auto seed = options.seed(Opt::kSeed);
-  if (!seed) return invalid_argument("--seed: expected a whole number, since equal seeds give equal weights");
+  if (!seed) return invalid_argument("--seed: expected a whole number");
   ProgressBar bar("Making");
   for (size_t i = 0; i < model.weights.size(); ++i) {
     std::vector<std::byte> planes[3];
@@ -191,6 +191,16 @@ Status write_model(const OptionValues& options, const std::string& source) {
 
 }  // namespace
 
+Status check_synth_usage(const OptionValues& options, const std::string& source) {
+  if (source.empty()) {
+    return invalid_argument("expected a config: a config.json, a folder with one, or one of " +
+                            known_config_names());
+  }
+  if (options.seed(Opt::kSeed)) return ok_status();
+  return invalid_argument("--seed: expected a whole number, since equal seeds give equal weights, got " +
+                          options.text(Opt::kSeed));
+}
+
 Result<std::unique_ptr<Checkpoint>> synthetic_checkpoint(const OptionValues& options,
                                                          const std::string& source) {
   SKUA_ASSIGN_OR_RETURN(SynthModel model, plan_model(options, source));
@@ -207,11 +217,9 @@ Result<std::unique_ptr<Checkpoint>> synthetic_checkpoint(const OptionValues& opt
 
 Exit synth_command(const CommandInput& input) {
   const std::string source = split_arguments(input).model;
-  if (source.empty()) {
-    return fail(invalid_argument("expected a config: a config.json, a folder with one, or one of " +
-                                 known_config_names()),
-                Exit::kUsage);
-  }
+  Status usage = check_synth_usage(input.options, source);
+  if (usage.ok()) usage = check_out_given(input.options);
+  if (!usage.ok()) return fail(usage, Exit::kUsage);
   const Status status = write_model(input.options, source);
   if (status.ok()) return Exit::kOk;
   return fail(status, status.code() == Code::kCancelled ? Exit::kInterrupted : Exit::kError);

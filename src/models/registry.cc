@@ -78,8 +78,8 @@ const Family* const kFamilies[] = {
     &kCohere,            //
     &kCohere2,           //
     &kDeepSeekV2,        //
-    &kDeepSeekV32,       //
     &kDeepSeekV3,        //
+    &kDeepSeekV32,       //
     &kDots1,             //
     &kErnie45,           //
     &kErnie45Moe,        //

@@ -39,6 +39,10 @@ class Batches(ProgramTest):
         self.assertEqual(replies[1]["usage"]["completion_tokens"], 3)
         self.assertIn("3 prompts (0 answered before), 0 errors", result.stderr)
 
+    def test_one_is_not_many(self):
+        result = self.batch(self.file("in", [{"prompt": "hi", "max_tokens": 1}]))
+        self.assertRegex(result.stderr, r"^1 prompt \(0 answered before\), 0 errors, 1 token in ")
+
     def test_replies_do_not_depend_on_how_many_run_together(self):
         hot = {"temperature": 50, "top_k": 0, "top_p": 1, "min_p": 0, "max_tokens": 9}
         path = self.file("in", [{"prompt": "x" * i, "seed": i, **hot} for i in range(1, 30)])

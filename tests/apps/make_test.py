@@ -96,7 +96,7 @@ class Make(ProgramTest):
         config = self.config()
         (self.root / "there").mkdir()
         self.refused(1, "synth", config, "--out", self.root / "there", says=["--out", "exists already"])
-        self.refused(1, "synth", config, says=["--out"])
+        self.refused(2, "synth", config, says=["--out"])
         self.refused(1, "synth", "nothing", "--out", self.root / "x", says=["nothing", "llama-3.2-1b"])
         self.refused(1, "synth", config, "--group", "128", "--out", self.root / "x", says=["64", "128", "--group"])
         self.refused(2, "synth", config, "--quant", "7", "--out", self.root / "x", says=["--quant"])
@@ -117,7 +117,7 @@ class Make(ProgramTest):
         self.assertIs(settings["model.layers.0.self_attn.q_proj"], False)
         self.reply("bench", self.root / "made", "-p", "4", "-n", "3", "-r", "1")
         self.refused(1, "quantize", self.root / "made", "--out", self.root / "twice", says=["quantized already"])
-        self.refused(1, "quantize", self.root / "plain", "--rule", "x=9", "--out", self.root / "y", says=["--rule", "x=9"])
+        self.refused(2, "quantize", self.root / "plain", "--rule", "x=9", "--out", self.root / "y", says=["--rule", "x=9"])
         self.refused(1, "quantize", self.root / "plain", "--rule", "down_prj=8", "--group", "32", "--out", self.root / "y",
                      says=["--rule", "'down_prj'"])
         self.refused(1, "quantize", self.root / "plain", "--rule", "up_proj=8:128", "--group", "32", "--out", self.root / "y",

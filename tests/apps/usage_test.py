@@ -35,6 +35,19 @@ class Help(ProgramTest):
                      "-n, --max-tokens N", "-c, --context N", "-t, --threads N", "-s, --seed N", "--temp"):
             self.assertIn(part, text)
 
+    def test_options_are_described_as_the_command_means_them(self):
+        flat = {name: " ".join(self.reply(name, "--help").split()) for name in ("run", "synth", "bench", "quantize")}
+        self.assertIn("same options: same reply", flat["run"])
+        for name in ("synth", "bench"):
+            self.assertNotIn("same reply", flat[name])
+            self.assertNotIn("random (", flat[name])
+            self.assertRegex(flat[name], "--seed N [^[]*same weights")
+        self.assertIn("one of 2, 3, 4, 5, 6, 8, none", flat["synth"])
+        self.assertIn("one of 2, 3, 4, 5, 6, 8 [SKUA_QUANT", flat["quantize"])
+
+    def test_perplexity_says_when_documents_are_parted(self):
+        self.assertIn("is one text unless --documents is there", self.reply("perplexity", "--help"))
+
     def test_version(self):
         self.assertRegex(self.reply("--version"), r"^skua \d+\.\d+\.\d+\n$")
 
@@ -85,6 +98,36 @@ class WrongUsage(ProgramTest):
             self.refused(2, "bench", "mla", *option, says=["bench mla"])
         self.refused(2, "perplexity", self.model, "-c", "100", says=["-c"])
         self.refused(2, "bench", "--in-memory", says=["expected a config", "llama-3.2-1b"])
+        self.refused(2, "bench", "llama-3.2-1b", "--in-memory", "--seed", "random", says=["--seed", "random"])
+
+    def test_an_empty_argument_is_no_default_model(self):
+        for command in ("run", "bench", "perplexity", "inspect", "quantize", "tokenize", "apply-template"):
+            self.refused(2, command, "", says=[f"skua {command}: MODEL is empty"])
+        self.refused(2, "synth", "", says=["skua synth: CONFIG is empty"])
+        self.refused(2, "batch", "", says=["skua batch: FILE.jsonl is empty"])
+        self.assertEqual(self.reply("tokenize", "-m", self.model, ""), "0 tokens\n")
+
+    def test_two_models_are_one_too_many(self):
+        for command in ("bench", "perplexity", "inspect", "quantize"):
+            self.refused(2, command, "-m", self.model, "other", says=["unexpected argument 'other'", "or --model"])
+
+    def test_sizes_that_nothing_can_have(self):
+        self.refused(2, "bench", self.model, "-p", "16777216", says=["--prompt-tokens plus --gen-tokens", "16777216"])
+        self.refused(2, "bench", self.model, "-c", "0", "-p", "16777150", "-n", "50", "--sequences", "2",
+                     says=["16777152 together", "16777200"])
+        for context in ("5", "256"):
+            self.refused(2, "bench", "mla", "--context", context, says=["--context", "257", f"got {context}"])
+
+    def test_what_is_to_be_made_is_said_whole(self):
+        config, out = "llama-3.2-1b", self.root / "never"
+        for command in (["synth", config], ["quantize", self.model]):
+            self.refused(2, *command, says=["--out", "--out DIR"])
+            self.refused(2, *command, "--out", "", says=["--out", "''"])
+        self.refused(2, "synth", config, "--seed", "random", "--out", out, says=["--seed", "random"])
+        self.refused(2, "quantize", self.model, "--quant", "none", "--out", out, says=["--quant", "--rule PART=none"])
+        for rule in ("x", "=8", "x=9", "x=8:5", "x=none:32"):
+            self.refused(2, "quantize", self.model, "--rule", rule, "--out", out, says=["--rule", f"'{rule}'"])
+        self.assertFalse(out.exists())
 
     def test_files_that_are_not_there_are_no_wrong_usage(self):
         for command in (["batch"], ["apply-template", "-f"], ["perplexity", "-f"]):
@@ -132,6 +175,16 @@ class WrongUsage(ProgramTest):
 class Listing(ProgramTest):
     def test_json_is_json(self):
         self.assertEqual(json.loads(self.reply("list", "--json")), [])
+
+    def test_a_family_without_golden_case_says_why_it_shows_nothing(self):
+        families = json.loads(self.reply("arch", "--json"))
+        bare = [family for family in families if not family["golden"]]
+        self.assertEqual([family["family"] for family in bare], ["deepseek_v32"])
+        self.assertIn("float64", bare[0]["note"])
+        self.assertFalse(any("note" in family for family in families if family["golden"]))
+        table = self.reply("arch")
+        self.assertRegex(table, r"(?m)^\?: deepseek_v32: .*no golden case.*float64")
+        self.assertLess(table.index("\ndeepseek_v3 "), table.index("\ndeepseek_v32 "))
 
 
 if __name__ == "__main__":
