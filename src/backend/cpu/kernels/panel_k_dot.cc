@@ -30,39 +30,55 @@ struct SuperCursor {
   }
 };
 
-/// Q4_K, Q5_K: a scale and a minimum per block.
-template <int kBits>
-struct ScaleMinCursor {
-  CodeCursor<kBits> code_cursor;
-  SuperCursor<true> super;
-  const std::byte *subs, *sub_at;
-  Lanes::I codes[8];
-  Lanes::F scale, offset;
+/// What these cursors share: codes, d, and two bytes of numbers per row and block.
+template <int kBits, bool kMin>
+struct SubScaleCursor {
+  static constexpr int64_t kSubBytes = 2 * kPanelRows;  // of a block
 
-  ScaleMinCursor(const Panel& panel, int part)
+  CodeCursor<kBits> code_cursor;
+  SuperCursor<kMin> super;
+  const std::byte *subs, *sub_at;  // sub_at: of the block at hand
+  Lanes::I codes[8];
+
+  SubScaleCursor(const Panel& panel, int part)
       : code_cursor(panel, part),
         super(panel, part),
         subs(panel.scales + part * Lanes::kCount),
-        sub_at(subs) {}
+        sub_at(subs - kSubBytes) {}
 
   [[gnu::always_inline]] void seek(int64_t block) {
     super.seek(block);
     code_cursor.seek(block);
-    sub_at = subs + block * 2 * kPanelRows;
+    sub_at = subs + (block - 1) * kSubBytes;
   }
 
   template <bool kAhead>
-  [[gnu::always_inline]] void next() {
+  [[gnu::always_inline]] void load_block() {
     super.next();
     code_cursor.template next<kAhead>(codes);
-    scale = Lanes::mul(super.d, Lanes::load_u8(sub_at));
-    offset = Lanes::mul(super.minus_d_min, Lanes::load_u8(sub_at + kPanelRows));
-    sub_at += 2 * kPanelRows;
+    sub_at += kSubBytes;
+  }
+};
+
+/// Q4_K, Q5_K: a scale and a minimum per block.
+template <int kBits>
+struct ScaleMinCursor {
+  SubScaleCursor<kBits, true> at;
+  Lanes::F scale, offset;
+
+  ScaleMinCursor(const Panel& panel, int part) : at(panel, part) {}
+  [[gnu::always_inline]] void seek(int64_t block) { at.seek(block); }
+
+  template <bool kAhead>
+  [[gnu::always_inline]] void next() {
+    at.template load_block<kAhead>();
+    scale = Lanes::mul(at.super.d, Lanes::load_u8(at.sub_at));
+    offset = Lanes::mul(at.super.minus_d_min, Lanes::load_u8(at.sub_at + kPanelRows));
   }
 
   template <int kT>
   [[gnu::always_inline]] Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
-    const Lanes::I dot = dot_block<kBits, 0>(codes, x, t);
+    const Lanes::I dot = dot_block<kBits, 0>(at.codes, x, t);
     y = Lanes::fma(offset, Lanes::splat(x.sum[t]), y);
     return Lanes::fma(Lanes::to_float(dot), Lanes::mul(scale, Lanes::splat(x.scale[t])), y);
   }
@@ -71,37 +87,23 @@ struct ScaleMinCursor {
 /// Q3_K, Q6_K: two products of 16 columns per block, each with its own scale.
 template <int kBits, int kCentre>
 struct HalvesCursor {
-  CodeCursor<kBits> code_cursor;
-  SuperCursor<false> super;
-  const std::byte *subs, *sub_at;
-  Lanes::I codes[8];
+  SubScaleCursor<kBits, false> at;
   Lanes::F scales[2];
 
-  HalvesCursor(const Panel& panel, int part)
-      : code_cursor(panel, part),
-        super(panel, part),
-        subs(panel.scales + part * Lanes::kCount),
-        sub_at(subs) {}
-
-  [[gnu::always_inline]] void seek(int64_t block) {
-    super.seek(block);
-    code_cursor.seek(block);
-    sub_at = subs + block * 2 * kPanelRows;
-  }
+  HalvesCursor(const Panel& panel, int part) : at(panel, part) {}
+  [[gnu::always_inline]] void seek(int64_t block) { at.seek(block); }
 
   template <bool kAhead>
   [[gnu::always_inline]] void next() {
-    super.next();
-    code_cursor.template next<kAhead>(codes);
-    scales[0] = Lanes::mul(super.d, Lanes::load_s8(sub_at));
-    scales[1] = Lanes::mul(super.d, Lanes::load_s8(sub_at + kPanelRows));
-    sub_at += 2 * kPanelRows;
+    at.template load_block<kAhead>();
+    scales[0] = Lanes::mul(at.super.d, Lanes::load_s8(at.sub_at));
+    scales[1] = Lanes::mul(at.super.d, Lanes::load_s8(at.sub_at + kPanelRows));
   }
 
   template <int kT>
   [[gnu::always_inline]] Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
     Lanes::I dots[2];
-    dot_halves<kBits, kCentre>(codes, x, t, dots);
+    dot_halves<kBits, kCentre>(at.codes, x, t, dots);
     const Lanes::F x_scale = Lanes::splat(x.scale[t]);
     y = Lanes::fma(Lanes::to_float(dots[0]), Lanes::mul(scales[0], x_scale), y);
     return Lanes::fma(Lanes::to_float(dots[1]), Lanes::mul(scales[1], x_scale), y);
@@ -110,40 +112,26 @@ struct HalvesCursor {
 
 /// Q2_K: halves with minima. A group's minimum meets the sum of its 16 codes, which is exact in f32.
 struct Q2Cursor {
-  CodeCursor<2> code_cursor;
-  SuperCursor<true> super;
-  const std::byte *subs, *sub_at;
-  Lanes::I codes[8];
+  SubScaleCursor<2, true> at;
   Lanes::F scales[2], offsets[2];
 
-  Q2Cursor(const Panel& panel, int part)
-      : code_cursor(panel, part),
-        super(panel, part),
-        subs(panel.scales + part * Lanes::kCount),
-        sub_at(subs) {}
-
-  [[gnu::always_inline]] void seek(int64_t block) {
-    super.seek(block);
-    code_cursor.seek(block);
-    sub_at = subs + block * 2 * kPanelRows;
-  }
+  Q2Cursor(const Panel& panel, int part) : at(panel, part) {}
+  [[gnu::always_inline]] void seek(int64_t block) { at.seek(block); }
 
   template <bool kAhead>
   [[gnu::always_inline]] void next() {
-    super.next();
-    code_cursor.template next<kAhead>(codes);
+    at.load_block<kAhead>();
     for (int half = 0; half < 2; ++half) {
-      const Lanes::I both = Lanes::widen_u8(sub_at);
-      scales[half] = Lanes::mul(super.d, Lanes::to_float(Lanes::bit_and(both, Lanes::whole(15))));
-      offsets[half] = Lanes::mul(super.minus_d_min, Lanes::to_float(Lanes::shift_down<4>(both)));
-      sub_at += kPanelRows;
+      const Lanes::I both = Lanes::widen_u8(at.sub_at + half * kPanelRows);
+      scales[half] = Lanes::mul(at.super.d, Lanes::to_float(Lanes::bit_and(both, Lanes::whole(15))));
+      offsets[half] = Lanes::mul(at.super.minus_d_min, Lanes::to_float(Lanes::shift_down<4>(both)));
     }
   }
 
   template <int kT>
   [[gnu::always_inline]] Lanes::F add(Lanes::F y, const QuantizedBlock<kT>& x, int t) const {
     Lanes::I dots[2];
-    dot_halves<2, 0>(codes, x, t, dots);
+    dot_halves<2, 0>(at.codes, x, t, dots);
     const Lanes::F x_scale = Lanes::splat(x.scale[t]);
     const float sums[2] = {-0.125f * static_cast<float>(x.first_8[t]),
                            -0.125f * static_cast<float>(x.minus_8[t] - x.first_8[t])};
