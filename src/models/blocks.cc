@@ -68,17 +68,37 @@ Qkv qkv_projections(GraphBuilder& b, const AttentionBlock& block) {
   return {of(0, d, 3 * d), of(d, d, 3 * d), of(2 * d, d, 3 * d)};
 }
 
+/// One vector of all heads' own weights.
+WeightId weights_of_heads(GraphBuilder& b, const AttentionBlock& block, const std::string& name,
+                          int32_t n_heads) {
+  const BlockSource stacked{{name + ".weight"}, n_heads, 1, block.head_dim, 0, 1, Take::kColumns};
+  WeightDecl decl{name + ".weight", 1, int64_t{n_heads} * block.head_dim, {stacked}};
+  if (block.qk_norm_over == QkNormOver::kEachHeadApart) {
+    BlockSource apart = stacked;
+    apart.tensors.clear();
+    for (int32_t head = 0; head < n_heads; ++head)
+      apart.tensors.push_back(name + ".norms." + std::to_string(head) + ".weight");
+    decl.blocks.insert(decl.blocks.begin(), apart);
+  }
+  return b.weight(std::move(decl));
+}
+
 ValueId norm_heads(GraphBuilder& b, const AttentionBlock& block, const std::string& label,
                    const std::string& name, int32_t n_heads, ValueId x, DType storage) {
   RmsNorm norm = *block.qk_norm;
   const bool whole = block.qk_norm_over == QkNormOver::kAllHeads;
   norm.n_groups = whole ? 1 : n_heads;
   norm.weight = std::nullopt;
+  const std::string full = block.prefix + "." + name;
+  const int64_t size = int64_t{whole ? n_heads : 1} * block.head_dim;
   if (!name.empty()) {
-    norm.weight =
-        b.vector(block.prefix + "." + name + ".weight", int64_t{whole ? n_heads : 1} * block.head_dim);
+    const bool own = block.qk_norm_over != QkNormOver::kHead && !whole;
+    norm.weight = own ? weights_of_heads(b, block, full, n_heads) : b.vector(full + ".weight", size);
   }
-  return b.rms_norm(label, x, norm, storage);
+  if (block.qk_norm_kind == Norm::Kind::kRms) return b.rms_norm(label, x, norm, storage);
+  std::optional<WeightId> bias;
+  if (block.qk_norm_bias) bias = b.vector(full + ".bias", size);
+  return b.layer_norm(label, x, {norm.weight, bias, norm.eps, norm.n_groups}, storage);
 }
 
 /// Norm (if any) and rotation (if any) of q or k; the last of them rounds to what the cache stores.

@@ -29,7 +29,12 @@ enum class FusedRows : uint8_t {
 
 /// When q and k are normed, and over what.
 enum class QkNormAt : uint8_t { kBeforeRope, kAfterRope };
-enum class QkNormOver : uint8_t { kHead, kAllHeads };
+enum class QkNormOver : uint8_t {
+  kHead,           // each head by itself, one weight for all of them
+  kEachHead,       // each head by itself, with a weight of its own: name.weight is [n_heads, head_dim]
+  kEachHeadApart,  // the same as tensors name.norms.HEAD.weight (in GGUF files as one)
+  kAllHeads,       // all heads together
+};
 
 enum class Rotation : uint8_t { kRope, kNone };
 
@@ -56,10 +61,12 @@ struct AttentionBlock {
   bool qkv_bias = false;
   bool o_bias = false;
   std::optional<RmsNorm> qk_norm;  // weights q_norm_name and k_norm_name; its `weight` is filled in here
-  float scale = 0.0f;              // 0 = 1 / sqrt(head_dim)
-  int32_t window = 0;              // 0 = all earlier tokens
-  int32_t chunk = 0;               // 0 = none; else keys of the query's own chunk alone
-  std::string sinks_name;          // a score per head that takes weight and gives nothing; empty = none
+  Norm::Kind qk_norm_kind = Norm::Kind::kRms;  // kLayer takes the eps of qk_norm
+  bool qk_norm_bias = false;                   // kLayer only
+  float scale = 0.0f;                          // 0 = 1 / sqrt(head_dim)
+  int32_t window = 0;                          // 0 = all earlier tokens
+  int32_t chunk = 0;                           // 0 = none; else keys of the query's own chunk alone
+  std::string sinks_name;  // a score per head that takes weight and gives nothing; empty = none
   float softcap = 0.0f;
   QkNormAt qk_norm_at = QkNormAt::kBeforeRope;
   QkNormOver qk_norm_over = QkNormOver::kHead;

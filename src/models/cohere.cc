@@ -1,5 +1,6 @@
-// Command R: layer norm without bias, attention and MLP side by side, rotation of neighbouring pairs, scaled
-// logits. Sources: transformers modeling_cohere.py and configuration_cohere.py (5.17).
+// Command R and R+: layer norm without bias (R+: of each head's q and k too), attention and MLP side by side,
+// rotation of neighbouring pairs, scaled logits. Sources: transformers modeling_cohere.py and
+// configuration_cohere.py (5.17).
 #include "models/families.h"
 #include "models/pre_norm_decoder.h"
 #include "models/rope_scaling.h"
@@ -19,8 +20,12 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.norms.before_mlp = "";
   spec.logit_scale = static_cast<float>(config.number_or("logit_scale", 0.0625));
   spec.qkv_bias = spec.o_bias = config.flag_or("attention_bias", false);
-  config.must_be("use_qk_norm", Json(false));
-  spec.adjust_attention = [](AttentionBlock& block) { block.rope_style = RopeStyle::kInterleaved; };
+  spec.qk_norm = config.flag_or("use_qk_norm", false);
+  spec.adjust_attention = [](AttentionBlock& block) {
+    block.rope_style = RopeStyle::kInterleaved;
+    block.qk_norm_kind = Norm::Kind::kLayer;
+    block.qk_norm_over = QkNormOver::kEachHead;
+  };
   return finish_pre_norm(config, policy, std::move(spec), rope_parameters(config), 500000.0);
 }
 

@@ -19,8 +19,14 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.norms.before_mlp = "";
   spec.names.final_norm = "model.final_layernorm";
   spec.qkv_bias = spec.o_bias = spec.head_bias = true;
-  config.must_be("qk_layernorm", Json(false));
-  spec.adjust_attention = [](AttentionBlock& block) { block.o_name = "dense"; };
+  spec.qk_norm = config.flag_or("qk_layernorm", false);
+  spec.adjust_attention = [](AttentionBlock& block) {
+    block.o_name = "dense";
+    block.qk_norm_kind = Norm::Kind::kLayer;
+    block.qk_norm_bias = true;
+    block.q_norm_name = "q_layernorm";
+    block.k_norm_name = "k_layernorm";
+  };
   const PlainMlpBlock mlp{
       "",  "", spec.config.info.d_model, spec.config.info.d_ff, read_act(config, "hidden_act", "gelu_new"),
       true};

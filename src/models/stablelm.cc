@@ -1,4 +1,4 @@
-// StableLM 2 and 3B: layer norms, a quarter of each head rotated.
+// StableLM 2 and 3B: layer norms (12B: of each head's q and k too), a quarter of each head rotated.
 // Sources: transformers modeling_stablelm.py and configuration_stablelm.py (5.17).
 #include "models/families.h"
 #include "models/pre_norm_decoder.h"
@@ -17,7 +17,13 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
   spec.norm_kind = Norm::Kind::kLayer;
   spec.norm_vectors = Norm::Vectors::kWeightAndBias;
   spec.qkv_bias = config.flag_or("use_qkv_bias", false);
-  config.must_be("qk_layernorm", Json(false));
+  spec.qk_norm = config.flag_or("qk_layernorm", false);
+  spec.adjust_attention = [](AttentionBlock& block) {
+    block.qk_norm_kind = Norm::Kind::kLayer;
+    block.qk_norm_over = QkNormOver::kEachHeadApart;
+    block.q_norm_name = "q_layernorm";
+    block.k_norm_name = "k_layernorm";
+  };
   if (config.flag_or("use_parallel_residual", false)) {
     spec.residual = Residual::kParallel;
     spec.norms.before_mlp = "";
@@ -29,6 +35,8 @@ Result<std::unique_ptr<Model>> parse(const Json& json, ConfigPolicy policy) {
 }
 
 constexpr std::string_view kTypes[] = {"stablelm"};
+constexpr GgufName kGgufTensors[] = {{"attn_q_norm", "self_attn.q_layernorm"},
+                                     {"attn_k_norm", "self_attn.k_layernorm"}};
 constexpr GgufName kGgufKeys[] = {{"attention.layer_norm_epsilon", "layer_norm_eps"},
                                   {"rope.dimension_count", "partial_rotary_factor"},
                                   {"use_parallel_residual", ""}};
@@ -51,6 +59,6 @@ const Family kStableLm{"stablelm",
                        GgufRows::kPlain,
                        &parse,
                        nullptr,
-                       {.keys = kGgufKeys, .flags = kGgufFlags, .adjust = &adjust}};
+                       {.tensors = kGgufTensors, .keys = kGgufKeys, .flags = kGgufFlags, .adjust = &adjust}};
 
 }  // namespace skua

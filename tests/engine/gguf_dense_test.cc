@@ -454,8 +454,8 @@ TEST(GgufRefusals, WhatIsNotHandledIsNamed) {
     const char* says;
   };
   const Refusal refusals[] = {
-      {"cohere", vector("model.layers.0.self_attn.q_norm.weight"), "use_qk_norm"},
-      {"stablelm", vector("model.layers.0.self_attn.q_norm.weight"), "qk_layernorm"},
+      {"cohere", vector("model.layers.0.self_attn.q_norm.weight"), "k_norm"},
+      {"stablelm", vector("model.layers.0.self_attn.q_norm.weight"), "_layernorm"},
       {"cohere2", vector("model.layers.1.self_attn.q_norm.weight"), "q_norm"},
       {"gemma2", key("gemma2.rope.freq_base_swa", "20000.0"), "rope_local_base_freq"},
       {"gemma2", key("gemma2.attention.sliding_window_pattern", "2"), "layer_types"},

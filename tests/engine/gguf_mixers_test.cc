@@ -1,7 +1,7 @@
-// Families with latent attention, scans, convolutions, sinks and chunks from GGUF files: a tiny model written
-// the way converters write it (rows reordered, -exp taken, tensors split and turned) gives what it gives
-// under its transformers names. Facts: llama.cpp's conversion scripts (those of llama-cpp-python 0.3.36),
-// gguf-py 0.19.
+// Families with latent attention, scans, convolutions, sinks, chunks and norms of heads from GGUF files: a
+// tiny model written the way converters write it (rows reordered, -exp taken, tensors split and turned) gives
+// what it gives under its transformers names. Facts: llama.cpp's conversion scripts (those of
+// llama-cpp-python 0.3.36), gguf-py 0.19.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -137,6 +137,22 @@ Stored as_blocks(const Stored& t) {
     out.rows.push_back(std::move(row));
   }
   return out;
+}
+
+/// The norms of all heads of q and of k as rows of one tensor.
+void stack_head_norms(Tensors& all, std::vector<int64_t> n_heads) {
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string name = i == 0 ? ".q_layernorm" : ".k_layernorm";
+    each(all, name + ".norms.0.weight", [&](const std::string& p, const Stored& first, Tensors& out) {
+      std::vector<float> values = values_of(first);
+      for (int64_t head = 1; head < n_heads[i]; ++head) {
+        const auto more = values_of(all.at(p + name + ".norms." + std::to_string(head) + ".weight"));
+        values.insert(values.end(), more.begin(), more.end());
+      }
+      out[p + name + ".weight"] = f32({n_heads[i], first.shape.back()}, values);
+    });
+  }
+  std::erase_if(all, [](const auto& entry) { return entry.first.find(".norms.") != std::string::npos; });
 }
 
 struct Case {
@@ -327,6 +343,26 @@ const std::vector<Case> kCases = {
      [](Tensors& all) {
        for (auto& [name, t] : all)
          if (!t.scales.empty()) t = as_blocks(t);
+     }},
+    {"cohere_qk_norm_bf16",
+     "command-r",
+     "{}",
+     R"({"attention.layer_norm_rms_epsilon": null, "attention.layer_norm_epsilon": 1e-5, "logit_scale": 0.0625,
+           "rope.freq_base": 500000.0, "rope.scaling.type": "none"})",
+     {},
+     [](Tensors& all) {
+       for (auto& [name, t] : all) {
+         if (name.ends_with("_norm.weight")) t = f32({t.shape[0] / 16, 16}, values_of(t));
+       }
+     }},
+    {"stablelm_qk_norm_f32",
+     "stablelm",
+     "{}",
+     R"({"attention.layer_norm_rms_epsilon": null, "attention.layer_norm_epsilon": 1e-5,
+           "rope.freq_base": null, "rope.dimension_count": 4, "use_parallel_residual": true})",
+     {{"self_attn.q_layernorm", "attn_q_norm"}, {"self_attn.k_layernorm", "attn_k_norm"}},
+     [](Tensors& all) {
+       stack_head_norms(all, {3, 1});
      }},
     {"lfm2_bf16", "lfm2", R"({"conv_bias": false, "rope_theta": 10000.0, "norm_eps": 1e-5})",
      R"({"attention.head_count_kv": [0, 1, 0], "shortconv.l_cache": 4, "vocab_size": 101})", kLfm2Names},

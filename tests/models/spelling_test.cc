@@ -177,10 +177,7 @@ TEST(LongRope, IsChosenByTheServedContextAndNothingElse) {
 /// A config and the key that its refusal must name.
 constexpr std::pair<const char*, const char*> kRefusals[] = {
     {R"({"model_type": "gemma2", "use_bidirectional_attention": true})", "use_bidirectional_attention"},
-    {R"({"model_type": "cohere", "use_qk_norm": true})", "use_qk_norm"},
     {R"({"model_type": "cohere2", "use_parallel_block": false, "sliding_window": 8})", "use_parallel_block"},
-    {R"({"model_type": "phi", "qk_layernorm": true})", "qk_layernorm"},
-    {R"({"model_type": "stablelm", "qk_layernorm": true})", "qk_layernorm"},
     {R"({"model_type": "starcoder2", "norm_type": "rms"})", "norm_type"},
     {R"({"model_type": "apertus", "hidden_act": "silu"})", "hidden_act"},
     {R"({"model_type": "smollm3", "no_rope_layers": [1]})", "no_rope_layers"},
