@@ -82,7 +82,8 @@ Result<std::vector<float>> logits_of(const Checkpoint& checkpoint, const std::ve
   const Status ran = runner->run(batch);
   for (PageTable& table : tables) table.release_all(runner->step());
   SKUA_RETURN_IF_ERROR(ran);
-  return runner->logits();
+  SKUA_ASSIGN_OR_RETURN(const std::span<const float> logits, runner->logits());
+  return std::vector<float>(logits.begin(), logits.end());
 }
 
 Status dump(const char* folder, const char* ids_path, const char* logits_path) {

@@ -44,7 +44,8 @@ Result<std::vector<float>> logits_of(Runner& runner, const std::vector<int32_t>&
   const Status ran = runner.run(batch);
   for (PageTable& table : tables) table.release_all(runner.step());
   SKUA_RETURN_IF_ERROR(ran);
-  return runner.logits();
+  SKUA_ASSIGN_OR_RETURN(const std::span<const float> logits, runner.logits());
+  return std::vector<float>(logits.begin(), logits.end());
 }
 
 Result<std::vector<int32_t>> ids_of(const SafetensorsFile& file, const std::string& name) {

@@ -68,7 +68,7 @@ Status judge_window(Runner& runner, size_t step_tokens, std::span<const int32_t>
     if (!logits.ok()) return logits.status();
     const size_t n_vocab = logits->size() / part.size();
     for (size_t i = 0; i < part.size(); ++i) {
-      judge(std::span(*logits).subspan(i * n_vocab, n_vocab), ids[begin + i + 1], score);
+      judge(logits->subspan(i * n_vocab, n_vocab), ids[begin + i + 1], score);
     }
     runner.cache().drop_windows(tables, n_cached + n_part, runner.step());
   }

@@ -124,6 +124,9 @@ class Backend {
   /// Bytes that one element of an edge takes in this backend's memory (8 on ref, whatever the storage type).
   virtual uint64_t element_bytes(DType storage) const = 0;
 
+  /// Whether the host may read this backend's buffers where they lie, between steps.
+  virtual bool memory_is_host() const { return false; }
+
   /// Bytes of one page (kPageTokens tokens, k and v) of a slot. The order inside is the kernels' own.
   virtual uint64_t cache_page_bytes(const CacheSlot& slot) const = 0;
 

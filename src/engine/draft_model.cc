@@ -57,13 +57,14 @@ std::vector<int32_t> DraftModel::propose(const Sequence& seq, int32_t max_tokens
   const int32_t n_certain = static_cast<int32_t>(seq.ids.size()) - 1;  // the last one is run again
   while (static_cast<int32_t>(out.size()) < max_tokens) {
     if (!catch_up(known, ids, n_certain).ok()) break;
-    auto logits = runner_->logits();
-    if (!logits.ok()) break;
+    const auto row = runner_->logits();
+    if (!row.ok()) break;
     // The two output matrices may be padded to different numbers of rows.
-    logits->resize(static_cast<size_t>(known.sampler->n_vocab()), -std::numeric_limits<float>::infinity());
+    std::vector<float> logits(row->begin(), row->end());
+    logits.resize(static_cast<size_t>(known.sampler->n_vocab()), -std::numeric_limits<float>::infinity());
     const auto prompt = std::span<const int32_t>(ids).first(static_cast<size_t>(seq.n_prompt));
     const auto generated = std::span<const int32_t>(ids).subspan(prompt.size());
-    const auto token = known.sampler->sample(*logits, prompt, generated, ids.size());
+    const auto token = known.sampler->sample(logits, prompt, generated, ids.size());
     if (!token.ok()) break;
     out.push_back(token->id);
     ids.push_back(token->id);

@@ -308,16 +308,22 @@ Result<std::vector<double>> Runner::logits_f64() const {
                      last_rows_ * static_cast<size_t>(type.width));
 }
 
-Result<std::vector<float>> Runner::logits() const {
+Result<std::span<const float>> Runner::logits() {
   SKUA_CHECK(last_ != nullptr);
   const ValueType& type = last_->plan.graph.value(last_->plan.graph.output).type;
+  const size_t n = last_rows_ * static_cast<size_t>(type.width);
   if (backend_.element_bytes(type.storage) == sizeof(float)) {
-    std::vector<float> out(last_rows_ * static_cast<size_t>(type.width));
-    SKUA_RETURN_IF_ERROR(backend_.download(std::as_writable_bytes(std::span(out)), last_->bound->output()));
-    return out;
+    if (backend_.memory_is_host()) {
+      return std::span(reinterpret_cast<const float*>(last_->bound->output()), n);
+    }
+    logits_.resize(n);
+    SKUA_RETURN_IF_ERROR(
+        backend_.download(std::as_writable_bytes(std::span(logits_)), last_->bound->output()));
+    return std::span<const float>(logits_);
   }
   SKUA_ASSIGN_OR_RETURN(const std::vector<double> wide, logits_f64());
-  return std::vector<float>(wide.begin(), wide.end());
+  logits_.assign(wide.begin(), wide.end());
+  return std::span<const float>(logits_);
 }
 
 uint64_t Runner::cache_bytes() const {

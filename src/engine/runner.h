@@ -32,7 +32,8 @@ class Runner final : public StepRunner {
   /// kInternal.
   Status run(const Batch& batch) override;
 
-  Result<std::vector<float>> logits() const override;
+  /// In place where the host can read the backend's memory.
+  Result<std::span<const float>> logits() override;
 
   /// The same as float64, which is what `ref` computes in.
   Result<std::vector<double>> logits_f64() const;
@@ -104,6 +105,7 @@ class Runner final : public StepRunner {
   uint64_t clock_ = 0;
   std::optional<uint64_t> order_seed_;
   StepTimes* step_times_ = nullptr;
+  std::vector<float> logits_;         // of backends whose memory the host cannot read
   uint64_t fingerprint_ = 0;          // 0 = not worked out yet
   std::vector<int32_t> scratch_ids_;  // staging of step inputs, kept so that a step allocates nothing
   std::vector<StepSeq> scratch_seqs_;

@@ -48,7 +48,7 @@ void EngineCore::trace_step(double begin) const {
 
 Status EngineCore::sample() {
   if (step_.batch.rows.empty()) return ok_status();
-  SKUA_ASSIGN_OR_RETURN(const std::vector<float> logits, runner_.logits());
+  SKUA_ASSIGN_OR_RETURN(const std::span<const float> logits, runner_.logits());
   const size_t n_vocab = logits.size() / step_.batch.rows.size();
   for (const RowOwner& owner : step_.owners) sample_rows(owner, logits, n_vocab);
   return ok_status();

@@ -20,8 +20,8 @@ class StepRunner {
   /// Runs one step and returns when its logits can be read. Errors: kInvalidArgument (sizes), kInternal.
   virtual Status run(const Batch& batch) = 0;
 
-  /// Logits of the last run, row-major [batch.rows, n_vocab].
-  virtual Result<std::vector<float>> logits() const = 0;
+  /// Logits of the last run, row-major [batch.rows, n_vocab]; valid until the next one.
+  virtual Result<std::span<const float>> logits() = 0;
 
   /// Copies a page in the slab of every slot of its group. Runs at once, between steps.
   virtual Status copy_page(const PageCopy& copy) = 0;

@@ -79,7 +79,7 @@ Rows HandRunner::step(const std::vector<Part>& parts) {
     part.seq->n_cached += n_ids;
   }
   or_die(runner_->run(batch));
-  const std::vector<float> all = must(runner_->logits());
+  const std::span<const float> all = must(runner_->logits());
   Rows rows;
   for (size_t at = 0; at < all.size(); at += static_cast<size_t>(n_vocab())) {
     rows.emplace_back(all.begin() + static_cast<std::ptrdiff_t>(at),

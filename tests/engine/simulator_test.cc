@@ -64,7 +64,7 @@ class ScriptedRunner final : public StepRunner {
     return ok_status();
   }
 
-  Result<std::vector<float>> logits() const override { return logits_; }
+  Result<std::span<const float>> logits() override { return std::span<const float>(logits_); }
   Status copy_page(const PageCopy& copy) override {
     std::copy_n(slab_.begin() + copy.from * kPageTokens, kPageTokens, slab_.begin() + copy.to * kPageTokens);
     return ok_status();

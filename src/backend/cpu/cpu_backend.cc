@@ -46,6 +46,7 @@ class CpuBackend final : public Backend {
     return {.add_rms_norm = true, .multi_linear = true, .gated_linear = true, .rope_kv_write = true};
   }
   uint64_t element_bytes(DType storage) const override { return dtype_bytes(storage); }
+  bool memory_is_host() const override { return true; }
   uint64_t cache_page_bytes(const CacheSlot& slot) const override {
     return static_cast<uint64_t>(page_elements(slot)) * dtype_bytes(slot.storage);
   }

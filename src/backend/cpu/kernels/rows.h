@@ -5,7 +5,7 @@
 
 namespace skua::cpu::SKUA_ISA {
 
-constexpr int64_t kElementGrain = 8192;  // elements below which a second thread does not pay
+constexpr int64_t kElementGrain = 2048;  // elements below which a second thread does not pay
 
 inline int64_t row_grain(int64_t width) {
   return max_of(int64_t{1}, kElementGrain / max_of(width, int64_t{1}));
