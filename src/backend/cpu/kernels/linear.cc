@@ -72,6 +72,31 @@ void deal_rows(const Call<LinearArgs>& call, int64_t n_rows, const Fn& fn) {
                      [&](int thread, int64_t begin, int64_t end) { fn(input, thread, begin, end); });
 }
 
+constexpr int64_t kFewTokens = 8;
+/// Panels of one weight in a row. Two threads decoding 1.2 B weights of 4 bits on Zen 4 read, of what the
+/// memory gives: 1 panel 72 to 81 %, 4 82 to 86 %, 8 88 to 91 %, 32 93 to 97 %.
+constexpr int64_t kRunPanels = 32;
+
+/// Rows [begin, end) of two weights in panels for few activation rows: several panels of one, then of the
+/// other, since memory gives one long run faster than two short ones in turn.
+template <typename Fn>
+void gated_runs(const PartView& gate, const PartView& up, const Input& input, int64_t begin, int64_t end,
+                const Fn& activate) {
+  float products[2][kRunPanels][kFewTokens * kPanelRows];
+  for (int64_t run = begin; run < end; run += kRunPanels * kPanelRows) {
+    const int64_t run_end = min_of(run + kRunPanels * kPanelRows, end);
+    const PartView* views[2] = {&gate, &up};
+    for (int side = 0; side < 2; ++side) {
+      for (int64_t row = run; row < run_end; row += kPanelRows)
+        views[side]->panel(input, row, 0, input.n, products[side][(row - run) / kPanelRows]);
+    }
+    for (int64_t row = run; row < run_end; row += kPanelRows) {
+      const int64_t i = (row - run) / kPanelRows;
+      activate(row, min_of(kPanelRows, end - row), 0, input.n, products[0][i], products[1][i]);
+    }
+  }
+}
+
 }  // namespace
 
 void head_linear(const KernelCall& kernel_call) {
@@ -119,16 +144,20 @@ void gated_linear(const KernelCall& kernel_call) {
   deal_rows(call, n_out, [&](const Input& input, int thread, int64_t begin, int64_t end) {
     static_assert(kGatedTileRows == kPanelRows);
     float products[2][kBlockTokens * kPanelRows];
-    const auto activate_block = [&](int64_t row, int64_t n_rows, int64_t t, int64_t n_t) {
-      gate.add_bias(row, n_rows, n_t, products[0], kPanelRows);
-      up.add_bias(row, n_rows, n_t, products[1], kPanelRows);
+    const auto activate = [&](int64_t row, int64_t n_rows, int64_t t, int64_t n_t, float* g, float* u) {
+      gate.add_bias(row, n_rows, n_t, g, kPanelRows);
+      up.add_bias(row, n_rows, n_t, u, kPanelRows);
       for (int64_t i = 0; i < n_t; ++i) {
-        const V16 g = load_part(products[0] + i * kPanelRows, n_rows);
-        const V16 u = load_part(products[1] + i * kPanelRows, n_rows);
-        store_part(call.output(0) + (t + i) * n_out + row, activate_times(call.args.act, g, u), n_rows);
+        const V16 y = activate_times(call.args.act, load_part(g + i * kPanelRows, n_rows),
+                                     load_part(u + i * kPanelRows, n_rows));
+        store_part(call.output(0) + (t + i) * n_out + row, y, n_rows);
       }
     };
+    const auto activate_block = [&](int64_t row, int64_t n_rows, int64_t t, int64_t n_t) {
+      activate(row, n_rows, t, n_t, products[0], products[1]);
+    };
     if (gate.in_panels() && up.in_panels()) {
+      if (input.n <= kFewTokens) return gated_runs(gate, up, input, begin, end, activate);
       each_panel_block(begin, end, input.n, [&](int64_t row, int64_t n_rows, int64_t t, int64_t n_t) {
         gate.panel(input, row, t, n_t, products[0]);
         up.panel(input, row, t, n_t, products[1]);
