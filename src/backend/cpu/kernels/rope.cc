@@ -7,7 +7,7 @@
 namespace skua::cpu::SKUA_ISA {
 namespace {
 
-constexpr int64_t kGrain = 2;  // tokens below which a second thread does not pay
+constexpr int64_t kGrain = 16;  // tokens below which a second thread does not pay
 
 /// Rotates one head. `angles`: n_pairs cosines, then n_pairs sines. y[a] = x[a] c - x[b] s,
 /// y[b] = x[b] c + x[a] s, the first product rounded, the second fused.
