@@ -1,6 +1,7 @@
 // Products of a panel (16 weight rows) with quantized activation rows. Per output and block of 32 columns (of
-// formats with scales per 16 columns: each half of it), in ascending order: y = fma(offset, x.sum, y) if the
-// format has offsets, then y = fma(dot, scale * x.scale, y). One arithmetic for any number of activation
+// formats with scales per 16 columns: each half of it): y = fma(offset, x.sum, y) if the format has offsets,
+// then y = fma(dot, scale * x.scale, y). The blocks of a run go first, in ascending order, then the run's
+// remainders likewise (quantize.h); then comes the next run. One arithmetic for any number of activation
 // rows.
 #pragma once
 
