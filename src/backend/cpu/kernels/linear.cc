@@ -153,15 +153,12 @@ void gated_linear(const KernelCall& kernel_call) {
         store_part(call.output(0) + (t + i) * n_out + row, y, n_rows);
       }
     };
-    const auto activate_block = [&](int64_t row, int64_t n_rows, int64_t t, int64_t n_t) {
-      activate(row, n_rows, t, n_t, products[0], products[1]);
-    };
     if (gate.in_panels() && up.in_panels()) {
       if (input.n <= kFewTokens) return gated_runs(gate, up, input, begin, end, activate);
       each_panel_block(begin, end, input.n, [&](int64_t row, int64_t n_rows, int64_t t, int64_t n_t) {
         gate.panel(input, row, t, n_t, products[0]);
         up.panel(input, row, t, n_t, products[1]);
-        activate_block(row, n_rows, t, n_t);
+        activate(row, n_rows, t, n_t, products[0], products[1]);
       });
       return;
     }
@@ -186,7 +183,7 @@ void gated_linear(const KernelCall& kernel_call) {
           tiles[i].n_x = n_t;
           dot_tile(tiles[i], products[i], kPanelRows);
         }
-        activate_block(row, n_rows, t, n_t);
+        activate(row, n_rows, t, n_t, products[0], products[1]);
       }
     }
   });
